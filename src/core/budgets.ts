@@ -1,0 +1,134 @@
+// The one table of numbers (protocol.md, "Clocks"). No other file holds a duration, and the relations between
+// them are asserted when a table is made, so that a number changed in one place cannot break a relation in another.
+
+import { DAY, HOUR, MINUTE, SECOND, type Ms } from "./time.ts";
+
+/** How long a run of each kind may live, by the kind's name. */
+export type Leases = Readonly<Record<string, Ms>>;
+
+/** The kinds that every fleet knows; `tidegate.jsonc` changes and adds to them. */
+export const DEFAULT_LEASES: Leases = { shell: 45 * MINUTE, coding: 45 * MINUTE, review: 25 * MINUTE };
+
+/** The numbers that do not depend on the configured kinds. */
+export const CLOCK = {
+  slackMs: 15 * MINUTE,
+  marginMs: 5 * MINUTE,
+  capFloorMs: 90 * MINUTE,
+  undrainedWaitMs: 30 * MINUTE,
+  pollMs: 30 * SECOND,
+  lookMs: 60 * SECOND,
+  reserveMs: 10 * MINUTE,
+  noLeaseWaitMs: 60 * MINUTE,
+  wakeWaitMs: 3 * MINUTE,
+  wakePollMs: 5 * SECOND,
+  pulseMs: 30 * SECOND,
+  pulseBoundMs: 2 * MINUTE,
+  swapBoundMs: 15 * MINUTE,
+  uploadCutMs: 2 * MINUTE,
+  cycleBoundMs: 10 * MINUTE,
+  graceMs: 2 * MINUTE,
+  sweepIdleMs: 60 * MINUTE,
+  keepDirtyMs: 7 * DAY,
+  tombstoneMs: 1 * DAY,
+  suspectAfterMs: 2 * MINUTE,
+  noteEveryMs: 1 * MINUTE,
+  stopGraceMs: 10 * SECOND,
+  retryMs: 5 * SECOND,
+  outboxRetryMs: 5 * SECOND,
+} as const;
+
+/** How many of a thing, and how long a text may be. */
+export const LIMIT = {
+  provisioningSlots: 4,
+  fanOut: 16,
+  byChars: 80,
+  reasonChars: 200,
+  threadKeyChars: 200,
+  bodyBytes: 256 * 1024,
+  fileBytes: 4 * 1024 * 1024,
+  auditRows: 10_000,
+  looks: 3,
+  unreadableLooks: 3,
+  tries: 3,
+} as const;
+
+/**
+ * Bounds of machinery, in real milliseconds whatever the scale of a stack's clock: how long a request on loopback,
+ * a process that was killed or a socket may take before it counts as failed.
+ */
+export const REAL = {
+  connectMs: 2 * SECOND,
+  requestMs: 10 * SECOND,
+  sealAskMs: 5 * SECOND,
+  processGoneMs: 10 * SECOND,
+  startMs: 20 * SECOND,
+  heartbeatMs: 5 * SECOND,
+  watchPingMs: 10 * SECOND,
+  frontHoldMs: 30 * SECOND,
+  recheckMs: 200,
+  liftWithinMs: 8 * SECOND,
+} as const;
+
+/** The table for a fleet: what is fixed, and what follows from the leases of its kinds. */
+export interface Budgets {
+  readonly leases: Leases;
+  readonly longestLeaseMs: Ms;
+  readonly shortestLeaseMs: Ms;
+  /** The deploy's drained wait: outlasts the longest lease that a run in flight can hold. */
+  readonly deployWaitMs: Ms;
+  /** What a deploy asks its drain for. */
+  readonly drainMs: Ms;
+  /** The longest a drain may be asked for, in ms; a person's forgotten drain costs this much. */
+  readonly capMs: Ms;
+  readonly capMinutes: number;
+}
+
+/** Computes the table for the configured kinds (protocol.md, "Clocks": the wait and the cap are computed). */
+export function budgetsOf(leases: Leases): Budgets {
+  const all = Object.values(leases);
+  const longestLeaseMs = Math.max(...all);
+  const deployWaitMs = Math.max(HOUR, longestLeaseMs + CLOCK.slackMs);
+  const capMs = Math.max(CLOCK.capFloorMs, deployWaitMs + CLOCK.swapBoundMs + CLOCK.cycleBoundMs);
+  return {
+    leases,
+    longestLeaseMs,
+    shortestLeaseMs: Math.min(...all),
+    deployWaitMs,
+    drainMs: deployWaitMs + CLOCK.marginMs,
+    capMs,
+    capMinutes: Math.floor(capMs / MINUTE),
+  };
+}
+
+/** A relation between clocks, in words, and whether a table keeps it. */
+export interface Relation {
+  readonly says: string;
+  readonly holds: boolean;
+}
+
+/** Every relation of protocol.md's "Clocks", judged over one table; `docs/clocks.md` prints them. */
+export function relationsOf(budgets: Budgets): readonly Relation[] {
+  const b = budgets;
+  return [
+    { says: "deploy wait ≥ longest lease + slack", holds: b.deployWaitMs >= b.longestLeaseMs + CLOCK.slackMs },
+    { says: "drain asked = deploy wait + margin", holds: b.drainMs === b.deployWaitMs + CLOCK.marginMs },
+    { says: "cap ≥ 90 minutes", holds: b.capMs >= CLOCK.capFloorMs },
+    { says: "cap ≥ deploy wait + swap bound + cycle bound", holds: b.capMs >= b.deployWaitMs + CLOCK.swapBoundMs + CLOCK.cycleBoundMs },
+    { says: "cap ≥ drain asked", holds: b.capMs >= b.drainMs },
+    { says: "cap is whole minutes or is rounded down", holds: b.capMinutes * MINUTE <= b.capMs },
+    { says: "lease reserve < shortest lease", holds: CLOCK.reserveMs < b.shortestLeaseMs },
+    { says: "pulse bound ≥ 3 pulses", holds: CLOCK.pulseBoundMs >= 3 * CLOCK.pulseMs },
+    { says: "pulse < pulse bound − one request", holds: CLOCK.pulseMs + REAL.requestMs < CLOCK.pulseBoundMs },
+    { says: "upload cut < swap bound", holds: CLOCK.uploadCutMs < CLOCK.swapBoundMs },
+    { says: "wake poll < wake wait", holds: CLOCK.wakePollMs < CLOCK.wakeWaitMs },
+    { says: "stop grace < grace after a lease", holds: CLOCK.stopGraceMs < CLOCK.graceMs },
+    { says: "a tombstone outlives every drain", holds: CLOCK.tombstoneMs > b.capMs },
+  ];
+}
+
+/** The relations a table breaks, in words; empty when it is sound. A composition root refuses to start on any. */
+export function brokenRelations(budgets: Budgets): readonly string[] {
+  return relationsOf(budgets)
+    .filter((relation) => !relation.holds)
+    .map((relation) => relation.says);
+}

@@ -1,0 +1,48 @@
+// The registry's half of the gate: one question, answered in one step with the counting of the attach it lets through.
+
+import { closes, closingDrain, liveDrains, withDrain, type Drain, type DrainBook } from "./drain.ts";
+import type { LookId } from "./quiet.ts";
+import type { Instant } from "./time.ts";
+
+/** What a resident asks before it writes a row. */
+export interface LookAsk {
+  readonly resource: string;
+  readonly runId: string;
+  readonly look: LookId;
+  /** The lease's end of the named parent, if it is registered; the registry finds it in its own sum. */
+  readonly parentUntil: Instant | null;
+  /** The attempt of the seal that the resident holds, or null. */
+  readonly seal: number | null;
+}
+
+export type LookAnswer =
+  | { readonly kind: "open"; readonly book: DrainBook; readonly parentUntil: Instant | null; readonly sealStands: boolean }
+  | { readonly kind: "closed"; readonly drain: Drain };
+
+/** Whether the seal of this attempt stands: its drain lives and its swap has begun (protocol.md, `POST /seal`). */
+export function sealStands(book: DrainBook, attempt: number, now: Instant): boolean {
+  return liveDrains(book, now).some(
+    ({ sealing, phase }) => sealing.attempt === attempt && sealing.state === "sealed" && phase === "swapping",
+  );
+}
+
+/** Admitting anybody makes an attempt to seal impossible: its promise was "nobody is admitted". */
+function voided(book: DrainBook, now: Instant): DrainBook {
+  return liveDrains(book, now)
+    .filter((drain) => drain.sealing.state === "asking")
+    .reduce((rest, drain) => withDrain(rest, { ...drain, sealing: { ...drain.sealing, state: "void" } }), book);
+}
+
+/**
+ * Is this resident closed to this attach (protocol.md, "The gate", 3 and 4)? A child of a registered run passes a
+ * drain, but never a swap that has begun; whoever is let through voids an attempt to seal in the same step.
+ */
+export function decideLook(book: DrainBook, ask: LookAsk, now: Instant): LookAnswer {
+  const swapping = liveDrains(book, now).find((drain) => drain.phase === "swapping" && closes(drain, ask.resource));
+  if (swapping !== undefined) return { kind: "closed", drain: swapping };
+  const drain = closingDrain(book, ask.resource, now);
+  if (drain !== undefined && ask.parentUntil === null) return { kind: "closed", drain };
+  const next = voided(book, now);
+  const stands = ask.seal !== null && sealStands(next, ask.seal, now);
+  return { kind: "open", book: next, parentUntil: ask.parentUntil, sealStands: stands };
+}

@@ -1,0 +1,48 @@
+// What a deployer reads before and while it waits. The deploy fails closed: what it cannot read refuses the deploy, never a run.
+
+import type { Drain } from "./drain.ts";
+import type { Instant } from "./time.ts";
+
+/** One run in flight as a deploy names it. */
+export interface InFlight {
+  readonly resource: string;
+  readonly runId: string;
+  readonly threadKey: string;
+  readonly state: "attaching" | "running";
+  readonly leaseUntil: Instant;
+  readonly suspect: boolean;
+}
+
+/** The fleet as the registry sums it, read by a deployer. */
+export interface FleetView {
+  readonly protocol: number;
+  readonly now: Instant;
+  readonly drains: readonly Drain[];
+  readonly unreadableDrains: number;
+  readonly runs: readonly InFlight[];
+  readonly attaching: number;
+  readonly quietBy: Instant | null;
+  /** Residents that could not be read, by resource. */
+  readonly unreadable: readonly string[];
+}
+
+/** The protocol that this build speaks; `/healthz` names the fleet's. */
+export const PROTOCOL = 1;
+
+export type Preflight =
+  | { readonly kind: "clear" }
+  | { readonly kind: "busy"; readonly runs: readonly InFlight[]; readonly attaching: number }
+  | { readonly kind: "unreadable"; readonly what: readonly string[] }
+  | { readonly kind: "deployInProgress"; readonly drain: Drain }
+  | { readonly kind: "protocolApart"; readonly theirs: number };
+
+/** Judges one look of a deployer (protocol.md, "The deploy runner", "Generations reading each other"). */
+export function decidePreflight(view: FleetView, ownId: string): Preflight {
+  if (Math.abs(view.protocol - PROTOCOL) >= 2) return { kind: "protocolApart", theirs: view.protocol };
+  const other = view.drains.find((drain) => drain.deploy && drain.id !== ownId);
+  if (other !== undefined) return { kind: "deployInProgress", drain: other };
+  if (view.unreadableDrains > 0) return { kind: "unreadable", what: [`${view.unreadableDrains} drain records`] };
+  if (view.unreadable.length > 0) return { kind: "unreadable", what: view.unreadable };
+  if (view.runs.length > 0 || view.attaching > 0) return { kind: "busy", runs: view.runs, attaching: view.attaching };
+  return { kind: "clear" };
+}

@@ -1,0 +1,33 @@
+// What a screen says of a resident. Readiness tells the truth: a resident that refuses is never called warm.
+
+import { closes, type Drain } from "./drain.ts";
+import { minutesLeft, type Instant } from "./time.ts";
+
+export const RESIDENT_STATES = ["starting", "ready", "failed", "unreadable"] as const;
+export type ResidentState = (typeof RESIDENT_STATES)[number];
+
+export const IMAGE_REPORTS = ["current", "pending", "stale", "unknown"] as const;
+export type ImageReport = (typeof IMAGE_REPORTS)[number];
+
+/** The one word of a resident's row: what closes it comes before how it is. */
+export function readinessOf(resource: string, state: ResidentState, drains: readonly Drain[]): string {
+  if (state === "unreadable") return "unreadable";
+  return drains.some((drain) => closes(drain, resource)) ? "drained — attach refused" : state;
+}
+
+/** What a container's own word, read from inside, says beside the image that the deployed Worker pins. */
+export function imageReportOf(inside: string | null, pinned: string): ImageReport {
+  if (inside === null) return "unknown";
+  return inside === pinned ? "current" : "stale";
+}
+
+/** What an end is expected at: everything in flight over and the swap behind it, where known; else the record's end. */
+export function expectedOpen(drain: { readonly until: Instant }, quietBy: Instant | null, swapMs: number): Instant {
+  return quietBy === null ? drain.until : Math.min(drain.until, quietBy + swapMs);
+}
+
+/** The line of a wait, the same on every screen: `waiting for the deploy to finish · 12 min`. */
+export function waitLine(drain: { readonly deploy: boolean }, expected: Instant, now: Instant): string {
+  const what = drain.deploy ? "the deploy to finish" : "the fleet to reopen";
+  return `waiting for ${what} · ${minutesLeft(expected, now)} min`;
+}

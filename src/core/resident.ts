@@ -1,0 +1,173 @@
+// What a resident keeps of admission, and each storage step over it. A step is one function from store to store:
+// the object runs it inside one transaction, so rows and seal are ordered against each other and nothing comes between.
+
+import { leaseSpent, leaseUntilOf, type AttachAsk, type Registration } from "./registration.ts";
+import type { Budgets } from "./budgets.ts";
+import type { Instant } from "./time.ts";
+
+/** A resident's promise: I have no row and I admit nobody, for this attempt of this drain. */
+export interface Seal {
+  readonly drainId: string;
+  readonly attempt: number;
+  readonly until: Instant;
+}
+
+/** Everything that decides admission in one resident. */
+export interface ResidentStore {
+  /** Counts the object's boots; a row being attached belongs to one. */
+  readonly incarnation: number;
+  /** Moves with every change of the rows, within an incarnation. */
+  readonly seq: number;
+  /** The last `seq` of this incarnation that the registry acknowledged; the outbox is full while it is behind. */
+  readonly told: number;
+  readonly rows: readonly Registration[];
+  readonly seal: Seal | null;
+  /** The newest attempt ever taken; an older ask arrives too late to count. */
+  readonly lastAttempt: number;
+}
+
+/** A resident that was onboarded just now. */
+export const EMPTY_RESIDENT: ResidentStore = { incarnation: 0, seq: 0, told: 0, rows: [], seal: null, lastAttempt: 0 };
+
+/** A store and what the step found. */
+export interface Stepped<T> {
+  readonly store: ResidentStore;
+  readonly found: T;
+}
+
+const same = <T>(store: ResidentStore, found: T): Stepped<T> => ({ store, found });
+
+function withRow(store: ResidentStore, row: Omit<Registration, "seq">): Stepped<Registration> {
+  const seq = store.seq + 1;
+  const written = { ...row, seq };
+  const rows = [...store.rows.filter((kept) => kept.threadKey !== row.threadKey), written];
+  return { store: { ...store, seq, rows }, found: written };
+}
+
+function withoutRow(store: ResidentStore, gone: Registration): ResidentStore {
+  return { ...store, seq: store.seq + 1, rows: store.rows.filter((row) => row.threadKey !== gone.threadKey) };
+}
+
+/** A new boot of the object: what was being attached went with the old one; what runs goes on. */
+export function bootStep(store: ResidentStore): ResidentStore {
+  const rows = store.rows.filter((row) => row.state === "running");
+  return { ...store, incarnation: store.incarnation + 1, seq: 1, told: 0, rows };
+}
+
+/** What an attach meets when it arrives, before anybody is asked (protocol.md, "The gate", 1 and 2). */
+export type Arrival =
+  | { readonly kind: "join" }
+  | { readonly kind: "registered"; readonly row: Registration }
+  | { readonly kind: "oldGeneration"; readonly row: Registration }
+  | { readonly kind: "leaseSpent"; readonly row: Registration }
+  | { readonly kind: "threadBusy"; readonly row: Registration; readonly mayReplace: boolean }
+  | { readonly kind: "new" };
+
+/**
+ * Judges an attach by what this resident knows itself. A registered run is admitted in this very step, whatever is
+ * closed: its row stays `running`, `seq` and generation move, its lease never moves later.
+ */
+export function arriveStep(
+  store: ResidentStore,
+  ask: AttachAsk,
+  underway: boolean,
+  budgets: Budgets,
+  now: Instant,
+): Stepped<Arrival> {
+  if (underway) return same(store, { kind: "join" });
+  const row = store.rows.find((kept) => kept.threadKey === ask.threadKey);
+  if (row === undefined) return same(store, { kind: "new" });
+  if (row.runId !== ask.runId) return same(store, { kind: "threadBusy", row, mayReplace: mayReplace(ask, row) });
+  if (row.state === "attaching") return same(store, { kind: "join" });
+  if (ask.generation < row.generation) return same(store, { kind: "oldGeneration", row });
+  if (leaseSpent(row, now)) return same(store, { kind: "leaseSpent", row });
+  const leaseUntil = Math.min(row.leaseUntil, leaseUntilOf(ask, null, budgets, now));
+  const written = withRow(store, { ...row, generation: ask.generation, leaseUntil });
+  return { store: written.store, found: { kind: "registered", row: written.found } };
+}
+
+function mayReplace(ask: AttachAsk, row: Registration): boolean {
+  return ask.replace.by === "person" || (ask.replace.by === "ledger" && ask.replace.runId === row.runId);
+}
+
+/** What the registry said when asked; `sealStands` answers for the seal that was named in the question. */
+export type Look =
+  | { readonly kind: "open"; readonly parentUntil: Instant | null; readonly sealStands: boolean; readonly asked: number | null }
+  | { readonly kind: "unreadable" };
+
+export type RowFound =
+  | { readonly kind: "written"; readonly row: Registration }
+  | { readonly kind: "sealed"; readonly seal: Seal }
+  | { readonly kind: "taken"; readonly row: Registration };
+
+/** Whether the seal in the store still forbids a row, given what the registry said of the one it was asked about. */
+function sealForbids(seal: Seal, look: Look, now: Instant): boolean {
+  if (look.kind === "unreadable") return now < seal.until;
+  return look.asked !== seal.attempt || look.sealStands;
+}
+
+/**
+ * The one step before any work (protocol.md, "The gate", 3): a standing seal refuses, else the row is written as
+ * `attaching`. A seal newer than the look stands, since the registry was not asked about it.
+ */
+export function rowStep(store: ResidentStore, ask: AttachAsk, look: Look, budgets: Budgets, now: Instant): Stepped<RowFound> {
+  if (store.seal !== null && sealForbids(store.seal, look, now)) return same(store, { kind: "sealed", seal: store.seal });
+  const taken = store.rows.find((row) => row.threadKey === ask.threadKey);
+  if (taken !== undefined) return same({ ...store, seal: null }, { kind: "taken", row: taken });
+  const parentUntil = look.kind === "open" ? look.parentUntil : null;
+  const written = withRow({ ...store, seal: null }, {
+    runId: ask.runId,
+    threadKey: ask.threadKey,
+    kind: parentUntil === null ? ask.kind : "child",
+    generation: ask.generation,
+    state: "attaching",
+    since: now,
+    leaseUntil: leaseUntilOf(ask, parentUntil, budgets, now),
+    parent: ask.parent,
+  });
+  return { store: written.store, found: { kind: "written", row: written.found } };
+}
+
+const at = (store: ResidentStore, runId: string, seq: number): Registration | undefined =>
+  store.rows.find((row) => row.runId === runId && row.seq === seq);
+
+/** The attach succeeded: `attaching` becomes `running`, or the row is gone because its lease ended meanwhile. */
+export function admitStep(store: ResidentStore, runId: string, seq: number): Stepped<Registration | null> {
+  const row = at(store, runId, seq);
+  return row === undefined ? same(store, null) : withRow(store, { ...row, state: "running" });
+}
+
+/** Deletes a row only as it was when the caller began, since a re-attach may have come between (failed attach, release, sweep, lease's end). */
+export function endStep(store: ResidentStore, runId: string, seq: number): Stepped<boolean> {
+  const row = at(store, runId, seq);
+  return row === undefined ? same(store, false) : { store: withoutRow(store, row), found: true };
+}
+
+/** An operation begins under a registration: `seq` moves, so that a release under way does not take the row from under it. */
+export function touchStep(store: ResidentStore, threadKey: string, runId: string | null): Stepped<Registration | null> {
+  const row = store.rows.find((kept) => kept.threadKey === threadKey && kept.state === "running");
+  if (row === undefined || (runId !== null && row.runId !== runId)) return same(store, null);
+  return withRow(store, row);
+}
+
+export type SealFound =
+  | { readonly kind: "sealed" }
+  | { readonly kind: "busy"; readonly rows: readonly Registration[] }
+  | { readonly kind: "stale"; readonly newest: number };
+
+/** Seals, in one step, only if there is no row at all; an ask older than one already taken is too late. */
+export function sealStep(store: ResidentStore, seal: Seal): Stepped<SealFound> {
+  if (seal.attempt < store.lastAttempt) return same(store, { kind: "stale", newest: store.lastAttempt });
+  if (store.rows.length > 0) return same({ ...store, lastAttempt: seal.attempt }, { kind: "busy", rows: store.rows });
+  return same({ ...store, seal, lastAttempt: seal.attempt }, { kind: "sealed" });
+}
+
+/** Takes back the seal of this attempt and no other. Nothing depends on it: a seal stands only while the registry says so. */
+export function unsealStep(store: ResidentStore, attempt: number): ResidentStore {
+  return store.seal?.attempt === attempt ? { ...store, seal: null } : store;
+}
+
+/** The registry has taken a word of this incarnation; the outbox is empty once it has the newest. */
+export function toldStep(store: ResidentStore, incarnation: number, seq: number): ResidentStore {
+  return incarnation === store.incarnation ? { ...store, told: Math.max(store.told, seq) } : store;
+}
