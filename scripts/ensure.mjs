@@ -12,7 +12,8 @@ import { fileURLToPath } from "node:url";
 const OLDEST_NODE = 20;
 const PACKAGE_NODE = 24;
 const BEAT_MS = 1000;
-const DEAD_AFTER_MS = 30000;
+const SILENT_AFTER_MS = 30000;
+const FORGOTTEN_AFTER_MS = 600000;
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const modules = path.join(root, "node_modules");
@@ -69,24 +70,28 @@ function install() {
   const env = { ...process.env, PATH: systemPath() };
   // A run under npx hands its own options down (which package to run); they are not this npm's.
   for (const name of ["npm_config_package", "npm_config_call", "npm_config_omit", "npm_config_production", "npm_config_dry_run"]) delete env[name];
-  const args = [...first, "ci", "--no-audit", "--no-fund", "--loglevel=error", "--include=dev", "--include=optional"];
+  const quick = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"];
+  const args = [...first, "ci", "--no-audit", "--no-fund", "--loglevel=error", "--include=dev", "--include=optional", ...quick];
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] });
+    fs.writeFileSync(lock, `${process.pid} ${child.pid}`);
     let said = "";
+    let stoppedBy;
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (said += chunk));
-    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => {
-      child.kill(signal);
-      fs.rmSync(lock, { force: true });
-      process.exit(signal === "SIGINT" ? 130 : 143);
-    });
+    for (const signal of ["SIGINT", "SIGTERM"]) {
+      process.on(signal, () => {
+        stoppedBy = signal;
+        child.kill(signal);
+      });
+    }
     child.on("error", (error) => reject(error.code === "ENOENT" ? new SetUpError(`npm is not on the PATH. Install npm (it comes with Node.js), ${next}`) : error));
-    child.on("close", (code) => resolve({ code, said }));
+    child.on("close", (code) => (stoppedBy ? reject(new SetUpError(`stopped by ${stoppedBy}, ${next}`)) : resolve({ code, said })));
   });
 }
 
 /** What to say when npm did not succeed: its own words, and the next thing to type. */
 function npmFailure(said) {
-  const words = said.trim().split("\n").slice(0, 20).join("\n");
+  const words = said.trim().split("\n").filter((line) => !/^npm error\s+(at |\w+: |\})/.test(line)).slice(0, 8).join("\n");
   if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|network/i.test(said)) {
     return `npm cannot reach the package registry.\n${words}\nLook at the network, and at: npm config get registry; npm config get proxy\n${next}`;
   }
@@ -106,13 +111,21 @@ function packageNode() {
   throw new SetUpError(`tidegate runs on Node ${PACKAGE_NODE} or newer. On ${os.type()} ${os.machine()} it brings none of its own, and this one is ${version || "missing"}.\nInstall it from https://nodejs.org, ${next}`);
 }
 
+/** Who holds the lock: the set-up's own pid and its npm's, and how long ago it last gave a sign of life. */
 function readLock() {
   try {
-    return { pid: Number(fs.readFileSync(lock, "utf8")), age: Date.now() - fs.statSync(lock).mtimeMs };
+    const [pid, npm] = fs.readFileSync(lock, "utf8").split(" ").map(Number);
+    return { pid, npm, age: Date.now() - fs.statSync(lock).mtimeMs };
   } catch (error) {
     if (error.code === "ENOENT") return undefined;
     throw error;
   }
+}
+
+/** A killed set-up leaves its npm at work in node_modules, so its lock stands until that npm is gone too. */
+function isHeld({ pid, npm, age }) {
+  if (age > FORGOTTEN_AFTER_MS) return false;
+  return (age < SILENT_AFTER_MS && isAlive(pid)) || (npm > 0 && isAlive(npm));
 }
 
 function isAlive(pid) {
@@ -127,10 +140,10 @@ function isAlive(pid) {
 /** Removes the lock of a holder that died. Moves it first: what turns out to be a newer holder's goes back. */
 function breakDeadLock(aside) {
   const held = readLock();
-  if (!held || (isAlive(held.pid) && held.age < DEAD_AFTER_MS)) return;
+  if (!held || isHeld(held)) return;
   try {
     fs.renameSync(lock, aside);
-    if (Number(fs.readFileSync(aside, "utf8")) !== held.pid) fs.linkSync(aside, lock);
+    if (Number.parseInt(fs.readFileSync(aside, "utf8"), 10) !== held.pid) fs.linkSync(aside, lock);
   } catch (error) {
     if (error.code !== "ENOENT" && error.code !== "EEXIST") throw error;
   } finally {
@@ -159,7 +172,7 @@ async function waitForLock() {
   while (!takeLock()) {
     const held = readLock();
     if (held && !told) {
-      console.error(`set-up is running already (pid ${held.pid}), waiting for it`);
+      console.error(`set-up is running already (pid ${held.pid}), waiting for it; if there is none: rm ${path.relative(process.cwd(), lock)}`);
       told = true;
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
