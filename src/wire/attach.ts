@@ -1,0 +1,146 @@
+// What crosses the wire about runs in a resident: attach, exec, detach, operations, files.
+
+import * as z from "zod";
+import { REGISTRATION_KINDS } from "#core/registration.ts";
+import { problemSchema } from "./errors.ts";
+import { idSchema, resourceSchema, threadKeySchema } from "./names.ts";
+
+const span = z.number("must be whole milliseconds").int("must be whole milliseconds").nonnegative("must not be negative");
+
+/** `POST /attach`. `longestLeaseMs` bounds the lease; a caller without one leaves `remainingMs` out. */
+export const attachBodySchema = (longestLeaseMs: number) =>
+  z.object({
+    resource: resourceSchema,
+    runId: idSchema,
+    threadKey: threadKeySchema,
+    generation: z.number().int().nonnegative().default(0),
+    runKind: z.string().max(40).default("shell"),
+    remainingMs: z
+      .number("must be whole milliseconds")
+      .int("must be whole milliseconds")
+      .positive("must be more than 0: the lease is spent")
+      .max(longestLeaseMs, `is beyond the longest configured lease, ${longestLeaseMs} ms`)
+      .nullable()
+      .default(null),
+    parent: idSchema.nullable().default(null),
+    replace: z
+      .discriminatedUnion("by", [
+        z.object({ by: z.literal("nobody") }),
+        z.object({ by: z.literal("person") }),
+        z.object({ by: z.literal("ledger"), runId: idSchema }),
+      ])
+      .default({ by: "nobody" }),
+    /** A branch, tag or commit of the repository; the default branch without one. */
+    ref: z.string().min(1, "is empty").max(250).regex(/^[^-\s][^\s~^:?*[\\]*$/, "is not a ref").nullable().default(null),
+  });
+export type AttachBody = z.infer<ReturnType<typeof attachBodySchema>>;
+
+/** What an admitted run works with. */
+export const bindingSchema = z.object({
+  resource: z.string(),
+  runId: z.string(),
+  threadKey: z.string(),
+  generation: z.number(),
+  kind: z.enum(REGISTRATION_KINDS),
+  /** Whether the run was registered before: a re-attach, which goes on. */
+  again: z.boolean(),
+  leaseUntil: z.number(),
+  /** The fleet's generation that admitted it. */
+  fleetGeneration: z.number(),
+  workspace: z.string(),
+  branch: z.string(),
+  base: z.string(),
+  head: z.string(),
+  bootId: z.string(),
+  image: z.string(),
+  admittedAt: z.number(),
+});
+export type Binding = z.infer<typeof bindingSchema>;
+
+/** One line of an attach's answer (application/x-ndjson); the last is `binding` or `error`. */
+export const attachLineSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("progress"), line: z.string() }),
+  z.object({ type: z.literal("beat") }),
+  z.object({ type: z.literal("binding"), binding: bindingSchema }),
+  z.object({ type: z.literal("error"), problem: problemSchema }),
+]);
+export type AttachLine = z.infer<typeof attachLineSchema>;
+
+const ofRun = { resource: resourceSchema, threadKey: threadKeySchema, runId: idSchema };
+
+/** `POST /exec`: starts the process once by its id, or finds it, and streams its output from these offsets (wire/agent.ts, output frames). */
+export const execBodySchema = z.object({
+  ...ofRun,
+  procId: idSchema,
+  command: z.array(z.string().max(64 * 1024)).min(1, "is empty: a command").max(1_000).nullable().default(null),
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()).default({}),
+  out: span.default(0),
+  err: span.default(0),
+});
+export type ExecBody = z.infer<typeof execBodySchema>;
+
+/** `POST /detach`. */
+export const detachBodySchema = z.object({ ...ofRun, generation: z.number().int().nonnegative().default(0) });
+export type DetachBody = z.infer<typeof detachBodySchema>;
+
+/** The work that a run leaves: its branch in the resident's mirror, and what is not committed. */
+export const workSchema = z.object({
+  branch: z.string(),
+  head: z.string(),
+  /** Commits that the branch has beyond its base. */
+  ahead: z.number(),
+  /** Paths with uncommitted changes; they are kept for a week. */
+  dirty: z.number(),
+});
+export type Work = z.infer<typeof workSchema>;
+
+/** The answer to `POST /detach`; `work` is null when the container could not say. */
+export const detachAnswerSchema = z.object({
+  kind: z.enum(["released", "absent", "superseded"]),
+  work: workSchema.nullable(),
+});
+export type DetachAnswer = z.infer<typeof detachAnswerSchema>;
+
+/** `POST /op`: what is done to a run in flight beside its processes' output. */
+export const opBodySchema = z.object({
+  ...ofRun,
+  op: z.enum(["stop", "push", "status"], "must be stop, push or status"),
+});
+export type OpBody = z.infer<typeof opBodySchema>;
+export const opAnswerSchema = z.object({
+  op: z.enum(["stop", "push", "status"]),
+  /** Processes of the thread that live (status) or were ended (stop). */
+  processes: z.array(z.object({ id: z.string(), pid: z.number(), command: z.string() })),
+  work: workSchema.nullable(),
+  said: z.string(),
+});
+
+/** `POST /read` and `POST /write`: one file inside the thread's worktree. */
+export const readBodySchema = z.object({ ...ofRun, path: z.string().min(1, "is empty").max(1_000) });
+export const writeBodySchema = z.object({ ...ofRun, path: z.string().min(1, "is empty").max(1_000), data: z.base64() });
+export const readAnswerSchema = z.object({ data: z.base64() });
+
+/** `POST /onboard`: a repository becomes a resident. */
+export const onboardBodySchema = z.object({
+  resource: resourceSchema,
+  url: z.string().min(1, "is empty").max(2_000).regex(/^[^-]/, "must not begin with -"),
+  setup: z.string().max(4_000).nullable().default(null),
+  test: z.string().max(4_000).nullable().default(null),
+});
+export type OnboardBody = z.infer<typeof onboardBodySchema>;
+
+/** `POST /reconfigure`: the commands of a resident; what is left out stays. */
+export const reconfigureBodySchema = z.object({
+  resource: resourceSchema,
+  setup: z.string().max(4_000).nullable().optional(),
+  test: z.string().max(4_000).nullable().optional(),
+});
+
+/** `POST /offboard`. */
+export const offboardBodySchema = z.object({ resource: resourceSchema });
+
+/** `POST /runs/release` (admin): ends one run in flight, wherever it is. */
+export const releaseBodySchema = z.object({
+  runId: idSchema,
+  reason: z.string("is missing: why").min(1, "is empty").max(200, "is longer than 200 characters"),
+});

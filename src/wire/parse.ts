@@ -1,0 +1,31 @@
+// Parse once, at the edge. A body that does not fit becomes a 400 that names the field and says what would fit.
+
+import * as z from "zod";
+import { fail, ok, type Result } from "#core/result.ts";
+import { problemOf, type Problem } from "./errors.ts";
+
+function pathOf(issue: z.core.$ZodIssue): string {
+  const unknown = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
+  const path = [...issue.path.map(String), ...(unknown === undefined ? [] : [unknown])].join(".");
+  return path === "" ? "body" : path;
+}
+
+/** Parses a value by a schema; the failure is a problem that names the first offending field. Never throws, never clamps. */
+export function parseWith<T>(schema: z.ZodType<T>, value: unknown): Result<T, Problem> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return ok(parsed.data);
+  const issue = parsed.error.issues[0];
+  const field = issue === undefined ? "body" : pathOf(issue);
+  const why = issue?.message ?? "does not fit";
+  return fail(problemOf("BAD_FIELD", `${field}: ${why}`, { field }));
+}
+
+/** Parses text as JSON; undefined for anything else. */
+export function jsonOf(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined;
+  }
+}
