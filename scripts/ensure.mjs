@@ -52,8 +52,12 @@ function isSetUp() {
 
 /** The search path without this package's own programs: `npm ci` deletes them while it runs. */
 function systemPath() {
-  const inside = (folder) => path.resolve(folder) === path.join(modules, ".bin") || path.resolve(folder).startsWith(modules + path.sep);
-  return (process.env.PATH ?? "").split(path.delimiter).filter((folder) => folder !== "" && !inside(folder)).join(path.delimiter);
+  const inside = (folder) =>
+    path.resolve(folder) === path.join(modules, ".bin") || path.resolve(folder).startsWith(modules + path.sep);
+  return (process.env.PATH ?? "")
+    .split(path.delimiter)
+    .filter((folder) => folder !== "" && !inside(folder))
+    .join(path.delimiter);
 }
 
 /** The command line of the machine's own npm, on the machine's own Node. */
@@ -69,9 +73,25 @@ function install() {
   const [command, ...first] = npmCommand();
   const env = { ...process.env, PATH: systemPath() };
   // A run under npx hands its own options down (which package to run); they are not this npm's.
-  for (const name of ["npm_config_package", "npm_config_call", "npm_config_omit", "npm_config_production", "npm_config_dry_run"]) delete env[name];
+  for (const name of [
+    "npm_config_package",
+    "npm_config_call",
+    "npm_config_omit",
+    "npm_config_production",
+    "npm_config_dry_run",
+  ])
+    delete env[name];
   const quick = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"];
-  const args = [...first, "ci", "--no-audit", "--no-fund", "--loglevel=error", "--include=dev", "--include=optional", ...quick];
+  const args = [
+    ...first,
+    "ci",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+    "--include=dev",
+    "--include=optional",
+    ...quick,
+  ];
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] });
     fs.writeFileSync(lock, `${process.pid} ${child.pid}`);
@@ -84,31 +104,54 @@ function install() {
         child.kill(signal);
       });
     }
-    child.on("error", (error) => reject(error.code === "ENOENT" ? new SetUpError(`npm is not on the PATH. Install npm (it comes with Node.js), ${next}`) : error));
-    child.on("close", (code) => (stoppedBy ? reject(new SetUpError(`stopped by ${stoppedBy}, ${next}`)) : resolve({ code, said })));
+    child.on("error", (error) =>
+      reject(
+        error.code === "ENOENT"
+          ? new SetUpError(`npm is not on the PATH. Install npm (it comes with Node.js), ${next}`)
+          : error,
+      ),
+    );
+    child.on("close", (code) =>
+      stoppedBy ? reject(new SetUpError(`stopped by ${stoppedBy}, ${next}`)) : resolve({ code, said }),
+    );
   });
 }
 
 /** What to say when npm did not succeed: its own words, and the next thing to type. */
 function npmFailure(said) {
-  const words = said.trim().split("\n").filter((line) => !/^npm error\s+(at |\w+: |\})/.test(line)).slice(0, 8).join("\n");
+  const words = said
+    .trim()
+    .split("\n")
+    .filter((line) => !/^npm error\s+(at |\w+: |\})/.test(line))
+    .slice(0, 8)
+    .join("\n");
   if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|network/i.test(said)) {
     return `npm cannot reach the package registry.\n${words}\nLook at the network, and at: npm config get registry; npm config get proxy\n${next}`;
   }
-  if (/EUSAGE|in sync/.test(said)) return `package.json and package-lock.json disagree.\n${words}\nMend it: npm install --package-lock-only\n${next}`;
+  if (/EUSAGE|in sync/.test(said))
+    return `package.json and package-lock.json disagree.\n${words}\nMend it: npm install --package-lock-only\n${next}`;
   if (/ENOSPC/.test(said)) return `The disk is full.\n${words}\nMake room, ${next}`;
-  if (/EACCES|EPERM/.test(said)) return `npm may not write to node_modules.\n${words}\nLook at its owner: ls -ld node_modules .\n${next}`;
+  if (/EACCES|EPERM/.test(said))
+    return `npm may not write to node_modules.\n${words}\nLook at its owner: ls -ld node_modules .\n${next}`;
   return `npm ci failed.\n${words}\nTry it by itself: npm ci\n${next}`;
 }
 
 /** The version of the Node that the package now runs on; refuses an older one by name. */
 function packageNode() {
   const bundled = fs.existsSync(bundledNode);
-  const found = spawnSync(bundled ? bundledNode : "node", ["--version"], { encoding: "utf8", env: { ...process.env, PATH: systemPath() } });
+  const found = spawnSync(bundled ? bundledNode : "node", ["--version"], {
+    encoding: "utf8",
+    env: { ...process.env, PATH: systemPath() },
+  });
   const version = (found.stdout ?? "").trim().replace(/^v/, "");
-  if (bundled && version === "") throw new SetUpError(`The Node ${PACKAGE_NODE} that was installed does not start on this machine (${os.type()} ${os.machine()}): it needs glibc.`);
+  if (bundled && version === "")
+    throw new SetUpError(
+      `The Node ${PACKAGE_NODE} that was installed does not start on this machine (${os.type()} ${os.machine()}): it needs glibc.`,
+    );
   if (Number.parseInt(version, 10) >= PACKAGE_NODE) return version;
-  throw new SetUpError(`tidegate runs on Node ${PACKAGE_NODE} or newer. On ${os.type()} ${os.machine()} it brings none of its own, and this one is ${version || "missing"}.\nInstall it from https://nodejs.org, ${next}`);
+  throw new SetUpError(
+    `tidegate runs on Node ${PACKAGE_NODE} or newer. On ${os.type()} ${os.machine()} it brings none of its own, and this one is ${version || "missing"}.\nInstall it from https://nodejs.org, ${next}`,
+  );
 }
 
 /** Who holds the lock: the set-up's own pid and its npm's, and how long ago it last gave a sign of life. */
@@ -172,7 +215,9 @@ async function waitForLock() {
   while (!takeLock()) {
     const held = readLock();
     if (held && !told) {
-      console.error(`set-up is running already (pid ${held.pid}), waiting for it; if there is none: rm ${path.relative(process.cwd(), lock)}`);
+      console.error(
+        `set-up is running already (pid ${held.pid}), waiting for it; if there is none: rm ${path.relative(process.cwd(), lock)}`,
+      );
       told = true;
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -193,12 +238,17 @@ async function setUp() {
   const version = packageNode();
   const installed = JSON.parse(fs.readFileSync(path.join(modules, ".package-lock.json"), "utf8"));
   fs.writeFileSync(stamp, `${lockfileHash()}\n`);
-  console.error(`Node ${version}, ${Object.keys(installed.packages).length} packages (${Math.round((Date.now() - started) / 1000)} s)`);
+  console.error(
+    `Node ${version}, ${Object.keys(installed.packages).length} packages (${Math.round((Date.now() - started) / 1000)} s)`,
+  );
 }
 
 async function main() {
   const own = Number.parseInt(process.versions.node, 10);
-  if (own < OLDEST_NODE) throw new SetUpError(`tidegate's set-up needs Node ${OLDEST_NODE} or newer; this is ${process.versions.node}.\nInstall a newer one from https://nodejs.org, ${next}`);
+  if (own < OLDEST_NODE)
+    throw new SetUpError(
+      `tidegate's set-up needs Node ${OLDEST_NODE} or newer; this is ${process.versions.node}.\nInstall a newer one from https://nodejs.org, ${next}`,
+    );
   if (isSetUp()) return;
   await waitForLock();
   try {
