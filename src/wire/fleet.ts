@@ -105,22 +105,3 @@ export const auditRowSchema = z.object({
 });
 export type AuditRow = z.infer<typeof auditRowSchema>;
 export const auditSchema = z.object({ rows: z.array(auditRowSchema) });
-
-/** The clock of a stack: virtual = virtualEpochMs + (real − realEpochMs) × scale. */
-export const clockSettingsSchema = z.object({
-  realEpochMs: z.number(),
-  virtualEpochMs: z.number(),
-  scale: z.number().positive(),
-});
-export type ClockSettings = z.infer<typeof clockSettingsSchema>;
-
-/** The Worker's text binding SETTINGS: what the host says of this upload. Never a secret. */
-export const settingsSchema = z.object({
-  clock: clockSettingsSchema,
-  build: buildSchema,
-  generation: z.number().int().nonnegative(),
-  drainId: z.string().nullable(),
-  leases: z.record(z.string(), z.number().int().positive()),
-  hostUrl: z.string(),
-});
-export type Settings = z.infer<typeof settingsSchema>;
