@@ -89,8 +89,8 @@ export const workSchema = z.object({
   head: z.string(),
   /** Commits that the branch has beyond its base. */
   ahead: z.number(),
-  /** Paths with uncommitted changes; they are kept for a week. */
-  dirty: z.number(),
+  /** Whether uncommitted changes are left; they are kept for a week. */
+  dirty: z.boolean(),
 });
 export type Work = z.infer<typeof workSchema>;
 
@@ -128,6 +128,15 @@ export const onboardBodySchema = z.object({
   test: z.string().max(4_000).nullable().default(null),
 });
 export type OnboardBody = z.infer<typeof onboardBodySchema>;
+
+/** One line of the answer to `POST /onboard`; the last is `resident` or `error`, and an error has changed nothing. */
+export const onboardLineSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("progress"), line: z.string() }),
+  z.object({ type: z.literal("beat") }),
+  z.object({ type: z.literal("resident"), resource: z.string(), ref: z.string(), commit: z.string() }),
+  z.object({ type: z.literal("error"), problem: problemSchema }),
+]);
+export type OnboardLine = z.infer<typeof onboardLineSchema>;
 
 /** `POST /reconfigure`: the commands of a resident; what is left out stays. */
 export const reconfigureBodySchema = z.object({
