@@ -258,7 +258,7 @@ async function main() {
   }
 }
 
-main().catch((error) => {
+main().catch((/** @type {unknown} */ error) => {
   if (begun) process.stderr.write("failed\n");
   console.error(error instanceof SetUpError ? error.message : error.stack);
   process.exitCode = 1;

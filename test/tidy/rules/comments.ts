@@ -88,7 +88,7 @@ export const documented: Rule = {
   ],
 };
 
-const unfinished = new RegExp(`\\b(${["TO", "DO"].join("")}|${["FIX", "ME"].join("")}|HACK|XXX)\\b`);
+const unfinished = /\b(TODO|FIXME|HACK|XXX)\b/;
 
 /** Nothing is left undone in a comment. */
 export const nothingLeftUndone: Rule = {
@@ -100,7 +100,7 @@ export const nothingLeftUndone: Rule = {
     }
   }),
   bad: [
-    { files: { "src/core/a.ts": `// ${"TO"}DO: later\n/* ${"FIX"}ME */\n` }, says: ["do it now", "do it now"] },
+    { files: { "src/core/a.ts": "// TODO: later\n/* FIXME */\n" }, says: ["do it now", "do it now"] },
     { files: { "test/a.ts": "const a = 1; // HACK\n" }, says: ["HACK"] },
   ],
   good: [{ "src/core/a.ts": '// What is to do is in the issue.\nconst a = "TODO";\n' }],

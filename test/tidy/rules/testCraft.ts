@@ -59,15 +59,17 @@ function isSleep(node: Node, ancestors: readonly Node[]): boolean {
   const [first] = node.arguments;
   if (name !== "setTimeout" || (first && first.type !== "Identifier" && !isFunction(first)))
     return isWaitedFor(ancestors);
-  if (first?.type === "Identifier")
-    return ancestors.some((one) => one.type === "NewExpression" && lastName(one.callee) === "Promise");
-  const isBare =
-    first?.type === "ArrowFunctionExpression" &&
-    first.body.type === "CallExpression" &&
-    first.body.arguments.length === 0;
-  const makesPromise =
-    ancestors.find((one) => one.type === "NewExpression" && lastName(one.callee) === "Promise") !== undefined;
-  return isBare && makesPromise && /^(resolve|done|r|next|res)$/.test(lastName(first.body.callee) ?? "");
+  const makesPromise = ancestors.some((one) => one.type === "NewExpression" && lastName(one.callee) === "Promise");
+  return makesPromise && first !== undefined && onlyResolves(first);
+}
+
+/** Whether a timer's callback does nothing but end the promise: `resolve`, or `() => resolve()`. */
+function onlyResolves(callback: Node): boolean {
+  if (callback.type === "Identifier") return true;
+  if (callback.type !== "ArrowFunctionExpression" || callback.body.type !== "CallExpression") return false;
+  return (
+    callback.body.arguments.length === 0 && /^(resolve|done|r|next|res)$/.test(lastName(callback.body.callee) ?? "")
+  );
 }
 
 function isWaitedFor(ancestors: readonly Node[]): boolean {
