@@ -67,6 +67,8 @@ export const REAL = {
   frontHoldMs: 30 * SECOND,
   recheckMs: 200,
   liftWithinMs: 8 * SECOND,
+  liftTryMs: 3_500,
+  sealMs: 60 * SECOND,
 } as const;
 
 /** The table for a fleet: what is fixed, and what follows from the leases of its kinds. */
@@ -122,6 +124,7 @@ export function relationsOf(budgets: Budgets): readonly Relation[] {
     { says: "upload cut < swap bound", holds: CLOCK.uploadCutMs < CLOCK.swapBoundMs },
     { says: "wake poll < wake wait", holds: CLOCK.wakePollMs < CLOCK.wakeWaitMs },
     { says: "stop grace < grace after a lease", holds: CLOCK.stopGraceMs < CLOCK.graceMs },
+    { says: "two tries of a lift fit into 8 s", holds: 2 * REAL.liftTryMs < REAL.liftWithinMs },
     { says: "a tombstone outlives every drain", holds: CLOCK.tombstoneMs > b.capMs },
   ];
 }
