@@ -1,0 +1,57 @@
+// What a process of a run gets to see: an allow-list, the image's and the caller's variables, and the marks by which
+// its whole family is found again. The agent's own variables (its token, its folders) are on no list.
+
+const BASE = ["HOME", "LANG", "TERM", "USER", "LOGNAME", "TZ"];
+const GIT = [
+  ...BASE, "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO",
+  "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "all_proxy",
+];
+/** The variable whose value names container, thread and process; children inherit it wherever they go. */
+export const MARK = "TIDEGATE_MARK";
+
+type Variables = Record<string, string>;
+
+/** What the agent took from its own start and its image, read once. */
+export interface Surroundings {
+  /** The agent's environment at its start. */
+  readonly own: Readonly<Record<string, string | undefined>>;
+  readonly imageBin: string;
+  readonly imageEnv: Readonly<Variables>;
+  /** Random, and the same for every boot over one data folder. */
+  readonly containerMark: string;
+}
+
+/** The mark of one process, of one thread (without an id), or of the container (without both). */
+export function markOf(around: Surroundings, slug = "", id = ""): string {
+  if (slug === "") return `${MARK}=${around.containerMark}:`;
+  return id === "" ? `${MARK}=${around.containerMark}:${slug}:` : `${MARK}=${around.containerMark}:${slug}:${id}\0`;
+}
+
+/** The whole environment of a run's process. */
+export function runEnvironment(around: Surroundings, run: { slug: string; id: string; thread: string }, given: Variables = {}): Variables {
+  return {
+    ...picked(around, BASE),
+    PATH: pathOf(around),
+    ...around.imageEnv,
+    ...given,
+    [MARK]: `${around.containerMark}:${run.slug}:${run.id}`,
+    TIDEGATE_THREAD: run.thread,
+    TIDEGATE_RUN: run.id,
+  };
+}
+
+/** The environment of the agent's own git: no prompt, no translation, the machine's credentials. */
+export function gitEnvironment(around: Surroundings): Variables {
+  return { ...picked(around, GIT), PATH: pathOf(around), LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0" };
+}
+
+function pathOf(around: Surroundings): string {
+  return `${around.imageBin}:${around.own["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"}`;
+}
+
+function picked(around: Surroundings, names: readonly string[]): Variables {
+  return Object.fromEntries(names.flatMap((name) => {
+    const value = around.own[name];
+    return value === undefined ? [] : [[name, value]];
+  }));
+}
