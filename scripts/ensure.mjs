@@ -171,10 +171,11 @@ function isHeld({ pid, npm, age }) {
   return (age < SILENT_AFTER_MS && isAlive(pid)) || (npm > 0 && isAlive(npm));
 }
 
+/** Whether a process runs. On Linux one that has ended and was not waited for still answers to signal 0. */
 function isAlive(pid) {
   try {
     process.kill(pid, 0);
-    return true;
+    return os.type() !== "Linux" || !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch (error) {
     return error.code === "EPERM";
   }
