@@ -47,7 +47,6 @@ export const LIMIT = {
   bodyBytes: 256 * 1024,
   fileBytes: 4 * 1024 * 1024,
   auditRows: 10_000,
-  looks: 3,
   unreadableLooks: 3,
   tries: 3,
 } as const;

@@ -249,9 +249,14 @@ export function settle(book: DrainBook, now: Instant): { readonly book: DrainBoo
   return { book: ended.reduce((rest, { drain }) => buried(rest, drain.id, now), book), ended };
 }
 
-/** Whether an upload of this drain may begin now: it is live and its swap has begun (asked as the very last act). */
+/**
+ * Whether an upload of this drain may begin now (asked as the very last act): it is live, its swap has begun, and the
+ * swap bound is not so near that the upload would be cut before it could land.
+ */
 export function mayUpload(drains: readonly unknown[], id: string, now: Instant): boolean {
-  return drains.map((stored) => liveDrain(stored, now)).some((drain) => drain?.id === id && drain.phase === "swapping");
+  return drains
+    .map((stored) => liveDrain(stored, now + CLOCK.uploadCutMs))
+    .some((drain) => drain?.id === id && drain.phase === "swapping");
 }
 
 /** The live drain of another deploy, which even `--force` respects. */

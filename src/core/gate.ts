@@ -1,7 +1,6 @@
 // The gate: one door, `attach`, as a step machine. Each state names the one effect to do next; the object performs it
 // and hands the fact back. The explorer walks this same machine, so the order that ships is the order that is proven.
 
-import { LIMIT } from "./budgets.ts";
 import type { Drain } from "./drain.ts";
 import type { AttachAsk, Registration } from "./registration.ts";
 import type { Arrival, Look, RowFound, Seal } from "./resident.ts";
@@ -18,11 +17,11 @@ export type AttachEffect =
   | { readonly do: "endOld"; readonly row: Registration }
   /** Make the workspace ready: container, mirror, worktree. */
   | { readonly do: "provision"; readonly row: Registration; readonly again: boolean }
-  /** One storage step: `admitStep`. */
-  | { readonly do: "admit"; readonly row: Registration }
+  /** One storage step: `admitStep`; also of a registered run, whose row may have ended while its workspace was made ready. */
+  | { readonly do: "admit"; readonly row: Registration; readonly again: boolean }
   /** One storage step: `endStep`, because the attach failed. */
   | { readonly do: "drop"; readonly row: Registration; readonly why: ProvisionFailure }
-  /** Wait for the attach of the same run that is under way, and give its answer. */
+  /** Wait for the attach of the same run that is under way: its answer is this one's too, unless it admitted another generation. */
   | { readonly do: "join" }
   | { readonly do: "answer"; readonly answer: AttachAnswer };
 
@@ -44,7 +43,6 @@ export type AttachAnswer =
 /** Where one attach stands. */
 export interface AttachState {
   readonly ask: AttachAsk;
-  readonly looks: number;
   readonly replaced: boolean;
   readonly effect: AttachEffect;
 }
@@ -59,10 +57,12 @@ export type AttachFact =
   | { readonly kind: "provisioned" }
   | { readonly kind: "notProvisioned"; readonly why: ProvisionFailure }
   | { readonly kind: "admitted"; readonly row: Registration | null }
-  | { readonly kind: "dropped" };
+  | { readonly kind: "dropped" }
+  /** What the attach that this one joined was answered. */
+  | { readonly kind: "joined"; readonly answer: AttachAnswer };
 
 /** A new attach, as it arrives. */
-export const attachOf = (ask: AttachAsk): AttachState => ({ ask, looks: 0, replaced: false, effect: { do: "arrive" } });
+export const attachOf = (ask: AttachAsk): AttachState => ({ ask, replaced: false, effect: { do: "arrive" } });
 
 const answered = (state: AttachState, answer: AttachAnswer): AttachState => ({ ...state, effect: { do: "answer", answer } });
 
@@ -81,57 +81,76 @@ function afterArrival(state: AttachState, arrival: Arrival, seal: Seal | null): 
         ? { ...state, replaced: true, effect: { do: "endOld", row: arrival.row } }
         : answered(state, { kind: "threadBusy", row: arrival.row });
     case "new":
-      return { ...state, looks: state.looks + 1, effect: { do: "look", seal } };
+      return { ...state, effect: { do: "look", seal } };
   }
 }
 
-function afterRow(state: AttachState, found: RowFound): AttachState {
-  switch (found.kind) {
-    case "written":
-      return { ...state, effect: { do: "provision", row: found.row, again: false } };
-    case "taken":
-      return { ...state, effect: { do: "arrive" } };
-    case "sealed":
-      return state.looks < LIMIT.looks
-        ? { ...state, looks: state.looks + 1, effect: { do: "look", seal: found.seal } }
-        : answered(state, { kind: "draining", drain: null, seal: found.seal });
-  }
-}
-
-const provisionedRow = (effect: AttachEffect): { row: Registration; again: boolean } | undefined =>
-  effect.do === "provision" ? effect : undefined;
-
-function afterProvision(state: AttachState, why: ProvisionFailure | null): AttachState {
-  const work = provisionedRow(state.effect);
-  if (work === undefined) return state;
-  if (why === null && work.again) return answered(state, { kind: "admitted", row: work.row, again: true });
-  if (why === null) return { ...state, effect: { do: "admit", row: work.row } };
-  return work.again ? answered(state, { kind: "failed", why }) : { ...state, effect: { do: "drop", row: work.row, why } };
-}
-
-/** The next effect of an attach (protocol.md, "The gate"). A fact that does not answer the effect leaves it standing. */
-export function nextAttach(state: AttachState, fact: AttachFact): AttachState {
+function afterLook(state: AttachState, fact: AttachFact): AttachState {
   switch (fact.kind) {
-    case "arrived":
-      return afterArrival(state, fact.arrival, fact.seal);
     case "looked":
       return { ...state, effect: { do: "row", look: fact.look } };
     case "closed":
       return answered(state, { kind: "draining", drain: fact.drain, seal: null });
     case "unknownResident":
       return answered(state, { kind: "unknownResident" });
-    case "rowed":
-      return afterRow(state, fact.row);
-    case "oldEnded":
+    default:
+      return state;
+  }
+}
+
+/** A seal that the registry was not asked about is asked about; one that nobody can be asked about stands to its own end. */
+function afterRow(state: AttachState, look: Look, found: RowFound): AttachState {
+  switch (found.kind) {
+    case "written":
+      return { ...state, effect: { do: "provision", row: found.row, again: false } };
+    case "taken":
       return { ...state, effect: { do: "arrive" } };
-    case "provisioned":
-      return afterProvision(state, null);
-    case "notProvisioned":
-      return afterProvision(state, fact.why);
-    case "admitted":
-      return answered(state, fact.row === null ? { kind: "leaseSpent" } : { kind: "admitted", row: fact.row, again: false });
-    case "dropped":
-      return state.effect.do === "drop" ? answered(state, { kind: "failed", why: state.effect.why }) : state;
+    case "sealed":
+      return look.kind === "unreadable"
+        ? answered(state, { kind: "draining", drain: null, seal: found.seal })
+        : { ...state, effect: { do: "look", seal: found.seal } };
+  }
+}
+
+type Provision = Extract<AttachEffect, { do: "provision" }>;
+
+/** A registered run whose workspace could not be made stays registered; a new one's row goes. */
+function afterProvision(state: AttachState, work: Provision, fact: AttachFact): AttachState {
+  const { row, again } = work;
+  if (fact.kind === "provisioned") return { ...state, effect: { do: "admit", row, again } };
+  if (fact.kind !== "notProvisioned") return state;
+  return again ? answered(state, { kind: "failed", why: fact.why }) : { ...state, effect: { do: "drop", row, why: fact.why } };
+}
+
+/** Another generation's admission is not this one's: it is judged by the row as it now is, so that the row names who holds the run. */
+function afterJoin(state: AttachState, answer: AttachAnswer): AttachState {
+  const others = answer.kind === "admitted" && answer.row.generation !== state.ask.generation;
+  return others ? { ...state, effect: { do: "arrive" } } : answered(state, answer);
+}
+
+/** The next effect of an attach (protocol.md, "The gate"). A fact that does not answer the effect leaves it standing. */
+export function nextAttach(state: AttachState, fact: AttachFact): AttachState {
+  const { effect } = state;
+  switch (effect.do) {
+    case "arrive":
+      return fact.kind === "arrived" ? afterArrival(state, fact.arrival, fact.seal) : state;
+    case "look":
+      return afterLook(state, fact);
+    case "row":
+      return fact.kind === "rowed" ? afterRow(state, effect.look, fact.row) : state;
+    case "endOld":
+      return fact.kind === "oldEnded" ? { ...state, effect: { do: "arrive" } } : state;
+    case "provision":
+      return afterProvision(state, effect, fact);
+    case "admit":
+      if (fact.kind !== "admitted") return state;
+      return answered(state, fact.row === null ? { kind: "leaseSpent" } : { kind: "admitted", row: fact.row, again: effect.again });
+    case "drop":
+      return fact.kind === "dropped" ? answered(state, { kind: "failed", why: effect.why }) : state;
+    case "join":
+      return fact.kind === "joined" ? afterJoin(state, fact.answer) : state;
+    case "answer":
+      return state;
   }
 }
 

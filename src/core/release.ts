@@ -49,14 +49,19 @@ function mayEnd(by: ReleaseBy, row: Registration, now: Instant): boolean {
 
 /** The next effect of a release (protocol.md: "a release or sweep, which awaits, deletes only at the `seq` it began with"). */
 export function nextRelease(state: ReleaseState, fact: ReleaseFact, now: Instant): ReleaseState {
-  switch (fact.kind) {
-    case "noted":
+  const { effect, by } = state;
+  switch (effect.do) {
+    case "note":
+      if (fact.kind !== "noted") return state;
       if (fact.row === null) return answered(state, "absent");
-      return mayEnd(state.by, fact.row, now) ? { ...state, effect: { do: "stop", row: fact.row } } : answered(state, "superseded");
-    case "stopped":
-      return state.effect.do === "stop" ? { ...state, effect: { do: "end", row: state.effect.row } } : state;
-    case "ended":
+      return mayEnd(by, fact.row, now) ? { ...state, effect: { do: "stop", row: fact.row } } : answered(state, "superseded");
+    case "stop":
+      return fact.kind === "stopped" ? { ...state, effect: { do: "end", row: effect.row } } : state;
+    case "end":
+      if (fact.kind !== "ended") return state;
       if (fact.deleted) return answered(state, "released");
-      return state.by.who === "caller" ? answered(state, "superseded") : { ...state, effect: { do: "note" } };
+      return by.who === "caller" ? answered(state, "superseded") : { ...state, effect: { do: "note" } };
+    case "answer":
+      return state;
   }
 }

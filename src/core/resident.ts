@@ -16,7 +16,7 @@ export interface Seal {
 export interface ResidentStore {
   /** Counts the object's boots; a row being attached belongs to one. */
   readonly incarnation: number;
-  /** Moves with every change of the rows, within an incarnation. */
+  /** Moves with every change of the rows and with every boot, and never back: two rows never carry the same one. */
   readonly seq: number;
   /** The last `seq` of this incarnation that the registry acknowledged; the outbox is full while it is behind. */
   readonly told: number;
@@ -51,7 +51,7 @@ function withoutRow(store: ResidentStore, gone: Registration): ResidentStore {
 /** A new boot of the object: what was being attached went with the old one; what runs goes on. */
 export function bootStep(store: ResidentStore): ResidentStore {
   const rows = store.rows.filter((row) => row.state === "running");
-  return { ...store, incarnation: store.incarnation + 1, seq: 1, told: 0, rows };
+  return { ...store, incarnation: store.incarnation + 1, seq: store.seq + 1, told: 0, rows };
 }
 
 /** What an attach meets when it arrives, before anybody is asked (protocol.md, "The gate", 1 and 2). */
@@ -113,7 +113,7 @@ function sealForbids(seal: Seal, look: Look, now: Instant): boolean {
 export function rowStep(store: ResidentStore, ask: AttachAsk, look: Look, budgets: Budgets, now: Instant): Stepped<RowFound> {
   if (store.seal !== null && sealForbids(store.seal, look, now)) return same(store, { kind: "sealed", seal: store.seal });
   const taken = store.rows.find((row) => row.threadKey === ask.threadKey);
-  if (taken !== undefined) return same({ ...store, seal: null }, { kind: "taken", row: taken });
+  if (taken !== undefined) return same(store, { kind: "taken", row: taken });
   const parentUntil = look.kind === "open" ? look.parentUntil : null;
   const written = withRow({ ...store, seal: null }, {
     runId: ask.runId,
@@ -128,18 +128,19 @@ export function rowStep(store: ResidentStore, ask: AttachAsk, look: Look, budget
   return { store: written.store, found: { kind: "written", row: written.found } };
 }
 
-const at = (store: ResidentStore, runId: string, seq: number): Registration | undefined =>
-  store.rows.find((row) => row.runId === runId && row.seq === seq);
-
-/** The attach succeeded: `attaching` becomes `running`, or the row is gone because its lease ended meanwhile. */
+/**
+ * The workspace is ready: `attaching` becomes `running`, and a run that was registered already is one still. Null when
+ * the row has gone meanwhile, by its lease's end or a release: nobody is told "admitted" without one.
+ */
 export function admitStep(store: ResidentStore, runId: string, seq: number): Stepped<Registration | null> {
-  const row = at(store, runId, seq);
-  return row === undefined ? same(store, null) : withRow(store, { ...row, state: "running" });
+  const row = store.rows.find((kept) => kept.runId === runId);
+  if (row?.state === "running") return same(store, row);
+  return row?.seq === seq ? withRow(store, { ...row, state: "running" }) : same(store, null);
 }
 
 /** Deletes a row only as it was when the caller began, since a re-attach may have come between (failed attach, release, sweep, lease's end). */
 export function endStep(store: ResidentStore, runId: string, seq: number): Stepped<boolean> {
-  const row = at(store, runId, seq);
+  const row = store.rows.find((kept) => kept.runId === runId && kept.seq === seq);
   return row === undefined ? same(store, false) : { store: withoutRow(store, row), found: true };
 }
 

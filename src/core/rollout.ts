@@ -263,8 +263,34 @@ function afterSignal(state: DeployState, signal: "SIGINT" | "SIGTERM"): DeploySt
   return finish(state, { kind: "stopped", signal });
 }
 
+/**
+ * The facts that each effect can have, beside a signal and an answer that was lost. A late or misplaced one is nobody's
+ * answer: were `confirmed` taken anywhere, an upload could begin without its seal.
+ */
+const FACTS_OF: Readonly<Record<DeployEffectName, readonly DeployFact["kind"][]>> = {
+  preflight: ["viewed", "unreadable", "denied"],
+  drain: ["drained", "busy", "over", "denied"],
+  mint: ["minted"],
+  look: ["viewed", "unreadable", "denied"],
+  pause: ["woke"],
+  pulse: ["drained", "busy", "over", "denied"],
+  seal: ["sealed", "notSealed", "over", "denied"],
+  confirm: ["confirmed", "over", "denied"],
+  upload: ["uploaded", "denied"],
+  readBack: ["serves", "unreadable"],
+  liveGate: ["serves", "unreadable"],
+  lift: ["lifted", "deferred", "over", "denied"],
+  done: [],
+};
+
 /** The next effect of a deploy (protocol.md, "The deploy runner"). A fact that the effect cannot have leaves it standing. */
 export function nextDeploy(state: DeployState, fact: DeployFact, now: Instant): DeployState {
+  if (state.effect.do === "done") return state;
+  const always = fact.kind === "signal" || fact.kind === "lost";
+  return always || FACTS_OF[state.effect.do].includes(fact.kind) ? afterFact(state, fact, now) : state;
+}
+
+function afterFact(state: DeployState, fact: DeployFact, now: Instant): DeployState {
   switch (fact.kind) {
     case "viewed":
       return afterView(state, fact.view, fact.served, now);

@@ -13,11 +13,14 @@ export type SealBegun =
 const liveOf = (book: DrainBook, id: string, now: Instant): Drain | undefined =>
   book.drains.map((stored) => liveDrain(stored, now)).find((drain) => drain?.id === id);
 
-/** One registry step: mints an attempt for a live drain. A swap that has begun answers as it did, with the same bound. */
+/**
+ * One registry step: mints an attempt for a deploy's live drain. A swap that has begun answers as it did, with the
+ * same bound. A person's drain seals nothing: it would replace the promises that a deploy's swap rests on.
+ */
 export function beginSeal(book: DrainBook, id: string, now: Instant): SealBegun {
   const drain = liveOf(book, id, now);
-  if (drain === undefined || drain.phase === "reopening" || drain.phase === "reconciling") return { kind: "over" };
-  if (drain.phase === "swapping") return { kind: "sealed", drain };
+  if (drain?.phase === "swapping") return { kind: "sealed", drain };
+  if (drain?.phase !== "draining" || !drain.deploy) return { kind: "over" };
   const attempt = book.attempts + 1;
   const until = now + CLOCK.swapBoundMs;
   const asked = withDrain(book, { ...drain, sealing: { state: "asking", attempt, until } });
@@ -143,17 +146,24 @@ function afterAsk(state: SealState, replies: readonly SealReply[]): SealState {
   return askNext({ ...state, waiting, promised: [...state.promised, ...asked] });
 }
 
+function afterFinish(state: SealState, finished: SealFinished): SealState {
+  if (finished.kind === "sealed") return { ...state, effect: { do: "answer", result: finished } };
+  return giveUp(state, finished.kind === "over" ? { kind: "over" } : { kind: "busy", residents: [] }, []);
+}
+
 /** The next effect of a seal (protocol.md, "Quiet, seal, swap"): begin, ask every resident in bounded batches, finish; or give up and unseal. */
 export function nextSeal(state: SealState, fact: SealFact): SealState {
-  switch (fact.kind) {
-    case "begun":
-      return afterBegin(state, fact.begun, fact.residents);
-    case "asked":
-      return afterAsk(state, fact.replies);
-    case "finished":
-      if (fact.finished.kind === "sealed") return { ...state, effect: { do: "answer", result: fact.finished } };
-      return giveUp(state, fact.finished.kind === "over" ? { kind: "over" } : { kind: "busy", residents: [] }, []);
-    case "unsealed":
-      return state.effect.do === "unseal" ? { ...state, effect: { do: "answer", result: state.effect.result } } : state;
+  const { effect } = state;
+  switch (effect.do) {
+    case "begin":
+      return fact.kind === "begun" ? afterBegin(state, fact.begun, fact.residents) : state;
+    case "ask":
+      return fact.kind === "asked" ? afterAsk(state, fact.replies) : state;
+    case "finish":
+      return fact.kind === "finished" ? afterFinish(state, fact.finished) : state;
+    case "unseal":
+      return fact.kind === "unsealed" ? { ...state, effect: { do: "answer", result: effect.result } } : state;
+    case "answer":
+      return state;
   }
 }

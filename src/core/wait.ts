@@ -23,8 +23,11 @@ export type WaitStep =
 /** Where one caller's wait stands. Instants are the caller's own clock. */
 export interface WaitState {
   readonly since: Instant;
-  /** The end of the whole wait at closed doors. */
+  /** The end of the whole wait once a drain has been met, however drain and wake alternate. */
   readonly deadline: Instant;
+  /** The lease's own end: before a drain is met a wake wait is bounded by it alone, since a registered run has no reserve left to keep. */
+  readonly leaseUntil: Instant;
+  readonly metDrain: boolean;
   readonly wakeSince: Instant | null;
   /** When the present stretch of drain began, so that its share can be told. */
   readonly drainSince: Instant | null;
@@ -44,6 +47,8 @@ export function waitOf(remainingMs: Ms | null, now: Instant): WaitState {
   return {
     since: now,
     deadline: now + waitBudgetOf(remainingMs),
+    leaseUntil: now + Math.max(0, remainingMs ?? CLOCK.noLeaseWaitMs),
+    metDrain: false,
     wakeSince: null,
     drainSince: null,
     drainedMs: 0,
@@ -66,16 +71,15 @@ function pausing(state: WaitState, cause: "draining" | "transient", end: Instant
 
 function afterDraining(state: WaitState, answer: Extract<WaitAnswer, { kind: "draining" }>, now: Instant): WaitState {
   const drainSince = state.drainSince ?? now;
-  const next = { ...state, drainSince, wakeSince: null, until: answer.until, quietBy: answer.quietBy };
+  const next = { ...state, drainSince, metDrain: true, wakeSince: null, until: answer.until, quietBy: answer.quietBy };
   return pausing(next, "draining", state.deadline, now);
 }
 
 function afterTransient(state: WaitState, now: Instant): WaitState {
   const met = settledDrain(state, now);
   const wakeSince = state.wakeSince ?? now;
-  const own = wakeSince + CLOCK.wakeWaitMs;
-  const waitedAtDrain = state.drainedMs > 0 || state.drainSince !== null;
-  return pausing({ ...met, wakeSince }, "transient", waitedAtDrain ? Math.min(own, state.deadline) : own, now);
+  const left = state.metDrain ? state.deadline : state.leaseUntil;
+  return pausing({ ...met, wakeSince }, "transient", Math.min(wakeSince + CLOCK.wakeWaitMs, left), now);
 }
 
 /** What to do after an answer (protocol.md, "The caller's wait"). */
