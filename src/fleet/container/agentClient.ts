@@ -1,0 +1,137 @@
+// What a resident and the Worker ask the agent inside a container. A refusal of the agent becomes a problem of ours by its
+// code; an agent that cannot be reached is a container that rolls, which a caller waits for.
+
+import * as z from "zod";
+import { CLOCK, REAL } from "#core/budgets.ts";
+import {
+  fileContent, filePutResult, keepResult, mirrorLine, procList, procView, pushResult, stopResult, worktreeLine, worktreeList,
+  type FileContent, type KeepResult, type MirrorResult, type ProcView, type PushResult, type StopResult, type WorktreeResult,
+} from "#wire/agent.ts";
+import { agentProblem, type AgentErrorCode, type AgentProblem } from "#wire/agentErrors.ts";
+import { raise, type ErrorCode } from "#wire/errors.ts";
+import { jsonOf } from "#wire/parse.ts";
+import { messageOf } from "../root.ts";
+import type { ContainerPort } from "./containerPort.ts";
+
+/** Where an agent answers, and by which token. */
+export interface AgentAt {
+  readonly url: string;
+  readonly token: string;
+}
+
+const CODES: Partial<Record<AgentErrorCode, ErrorCode>> = {
+  NOT_A_REPOSITORY: "NOT_A_REPOSITORY",
+  EMPTY_REPOSITORY: "NOT_A_REPOSITORY",
+  REPOSITORY_UNREACHABLE: "NOT_A_REPOSITORY",
+  NO_SUCH_REF: "NO_SUCH_REF",
+  SETUP_FAILED: "SETUP_FAILED",
+  NO_SUCH_PROC: "NO_SUCH_PROCESS",
+  PROC_CONFLICT: "BAD_FIELD",
+  OFFSET_BEYOND_END: "BAD_FIELD",
+  NOT_STARTED: "NOT_STARTED",
+  PATH_REFUSED: "FILE_OUTSIDE",
+  NO_SUCH_FILE: "NO_SUCH_FILE",
+  NOT_A_FILE: "NO_SUCH_FILE",
+  FILE_TOO_LARGE: "TOO_LARGE",
+  BODY_TOO_LARGE: "TOO_LARGE",
+  PUSH_REJECTED: "PUSH_FAILED",
+  PUSH_FAILED: "PUSH_FAILED",
+  STOPPING: "ROLLING",
+};
+
+/** Answers with the agent's refusal in our words. */
+export function raiseAgent(problem: AgentProblem): never {
+  raise(CODES[problem.code] ?? "AGENT_FAILED", `${problem.title}: ${problem.detail}`, { agentCode: problem.code });
+}
+
+/** One request to the agent; its refusals are raised, its silence is ROLLING. `bounded` unless the answer is a stream. */
+export async function askAgent(port: ContainerPort, at: AgentAt, path: string, init: RequestInit & { bounded?: boolean }): Promise<Response> {
+  const { bounded = true, ...rest } = init;
+  const headers = { authorization: `Bearer ${at.token}`, "content-type": "application/json" };
+  const signal = bounded ? AbortSignal.timeout(REAL.startMs) : rest.signal;
+  const answer = await port
+    .fetch(`${at.url}/v1/${path}`, { ...rest, headers, ...(signal ? { signal } : {}) })
+    .catch((error: unknown) => raise("ROLLING", `the agent does not answer: ${messageOf(error)}`));
+  if (answer.ok) return answer;
+  const problem = agentProblem.safeParse(jsonOf(await answer.text()));
+  if (!problem.success) raise("AGENT_FAILED", `the agent answered ${answer.status}`);
+  return raiseAgent(problem.data);
+}
+
+/** The lines of an ndjson answer as they come. */
+export async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<unknown> {
+  if (body === null) return;
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of body) {
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts) if (part !== "") yield jsonOf(part);
+  }
+}
+
+type Line = z.infer<typeof mirrorLine> | z.infer<typeof worktreeLine>;
+
+async function lastOf<T extends Line>(answer: Response, schema: z.ZodType<T>, say: (line: string) => void): Promise<Extract<T, { type: "result" }>> {
+  const isResult = (line: T): line is Extract<T, { type: "result" }> => line.type === "result";
+  try {
+    for await (const raw of linesOf(answer.body)) {
+      const parsed = schema.safeParse(raw);
+      if (!parsed.success) continue;
+      const line = parsed.data;
+      if (line.type === "progress") say(line.text);
+      if (line.type === "error") raiseAgent(line);
+      if (isResult(line)) return line;
+    }
+  } catch (error) {
+    if (error instanceof Error && "problem" in error) throw error;
+    raise("ROLLING", `the agent's answer was cut: ${messageOf(error)}`);
+  }
+  return raise("ROLLING", "the agent's answer ended before its result");
+}
+
+export interface AgentClient {
+  mirror(ask: { url: string; setup: string | null; ref: string | null }, say: (line: string) => void): Promise<MirrorResult>;
+  worktree(ask: { thread: string; setup: string | null; ref: string | null }, say: (line: string) => void): Promise<WorktreeResult>;
+  slugOf(thread: string): Promise<string | undefined>;
+  keep(slug: string): Promise<KeepResult>;
+  stopThread(slug: string): Promise<StopResult>;
+  procs(): Promise<ProcView[]>;
+  start(ask: { id: string; thread: string; command: string[]; env: Record<string, string> }): Promise<ProcView>;
+  proc(id: string): Promise<ProcView>;
+  output(id: string, from: { out: number; err: number }, signal: AbortSignal): Promise<Response>;
+  push(thread: string): Promise<PushResult>;
+  read(thread: string, path: string): Promise<FileContent>;
+  write(thread: string, path: string, data: string): Promise<void>;
+  sweep(idleBeforeMs: number, keepBeforeMs: number, spare: string[]): Promise<void>;
+}
+
+const without = (fields: Record<string, unknown>): string =>
+  JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
+
+/** The agent at an address. */
+export function agentClient(port: ContainerPort, at: AgentAt): AgentClient {
+  const post = (path: string, fields: Record<string, unknown>, bounded = true): Promise<Response> =>
+    askAgent(port, at, path, { method: "POST", body: without(fields), bounded });
+  const get = async <T>(path: string, schema: z.ZodType<T>): Promise<T> => schema.parse(await (await askAgent(port, at, path, {})).json());
+  const posted = async <T>(path: string, fields: Record<string, unknown>, schema: z.ZodType<T>): Promise<T> =>
+    schema.parse(await (await post(path, fields)).json());
+  const file = (thread: string, path: string): string => `files?thread=${encodeURIComponent(thread)}&path=${encodeURIComponent(path)}`;
+  return {
+    mirror: async (ask, say) => lastOf(await post("mirror", ask, false), mirrorLine, say),
+    worktree: async (ask, say) => lastOf(await post("worktrees", ask, false), worktreeLine, say),
+    slugOf: async (thread) => (await get("worktrees", worktreeList)).worktrees.find((tree) => tree.thread === thread)?.slug,
+    keep: (slug) => posted(`worktrees/${slug}/keep`, {}, keepResult),
+    stopThread: (slug) => posted(`threads/${slug}/stop`, { graceMs: CLOCK.stopGraceMs }, stopResult),
+    procs: async () => (await get("procs", procList)).procs,
+    start: (ask) => posted("procs", ask, procView),
+    proc: (id) => get(`procs/${id}`, procView),
+    output: (id, { out, err }, signal) => askAgent(port, at, `procs/${id}/output?out=${out}&err=${err}&follow=1`, { bounded: false, signal }),
+    push: (thread) => posted("push", { thread }, pushResult),
+    read: (thread, path) => get(file(thread, path), fileContent),
+    async write(thread, path, data) {
+      filePutResult.parse(await (await askAgent(port, at, file(thread, path), { method: "PUT", body: JSON.stringify({ data }) })).json());
+    },
+    sweep: async (idleBeforeMs, keepBeforeMs, spare) => void (await post("sweep", { idleBeforeMs, keepBeforeMs, spare })),
+  };
+}

@@ -1,0 +1,44 @@
+// The container of one resident, as the resident sees it. The embedded host fills this port over loopback; a platform's
+// own containers fill it elsewhere. Everything that belongs to a container is told apart by its boot id.
+
+import * as z from "zod";
+import { REAL } from "#core/budgets.ts";
+import { raise } from "#wire/errors.ts";
+import { containerSchema, hostProblemSchema, startedSchema, type ContainerState, type Running } from "#wire/host.ts";
+import type { Env, Root } from "../root.ts";
+import { messageOf } from "../root.ts";
+
+export interface ContainerPort {
+  /** Starts the container, or finds it running; calls at once join. ROLLING while it cannot be had. */
+  ensure(): Promise<Running>;
+  look(): Promise<ContainerState>;
+  /** Ends every process inside and forgets the container with its data. */
+  remove(): Promise<void>;
+  /** A request to something that listens inside. */
+  fetch(url: string, init: RequestInit): Promise<Response>;
+}
+
+const anySchema = z.unknown();
+
+/** The container of a resource on the embedded host. */
+export function hostContainer(env: Env, root: Root, resource: string): ContainerPort {
+  const ask = async <T>(route: string, schema: z.ZodType<T>): Promise<T> => {
+    const answer = await env.HOST_NET.fetch(`${root.settings.hostUrl}/containers/${route}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${env.HOST_TOKEN ?? ""}` },
+      body: JSON.stringify({ resource }),
+      signal: AbortSignal.timeout(REAL.startMs),
+    }).catch((error: unknown) => raise("ROLLING", `the container host does not answer: ${messageOf(error)}`));
+    const body: unknown = await answer.json().catch(() => undefined);
+    const problem = hostProblemSchema.safeParse(body);
+    if (!answer.ok) raise("ROLLING", problem.success ? `${problem.data.title}: ${problem.data.detail}` : `the host answered ${answer.status}`);
+    const parsed = schema.safeParse(body);
+    return parsed.success ? parsed.data : raise("ROLLING", `the host's answer to ${route} cannot be read`);
+  };
+  return {
+    ensure: async () => (await ask("start", startedSchema)).container,
+    look: () => ask("look", containerSchema),
+    remove: async () => void (await ask("remove", anySchema)),
+    fetch: (url, init) => env.HOST_NET.fetch(url, init),
+  };
+}

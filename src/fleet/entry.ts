@@ -1,0 +1,13 @@
+// The fleet Worker's composition root: the one place that reads its bindings and makes its clock and its log.
+
+import { fleetApp } from "./http/fleetApp.ts";
+import { rootOf, type Env } from "./root.ts";
+
+export { RegistryDO } from "./registry/registryDO.ts";
+export { ResidentDO } from "./resident/residentDO.ts";
+
+export default {
+  fetch(request, env, context) {
+    return fleetApp(rootOf(env, "worker")).fetch(request, env, context);
+  },
+} satisfies ExportedHandler<Env>;

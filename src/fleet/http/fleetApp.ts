@@ -1,0 +1,183 @@
+// The fleet's HTTP face: every route of the table, its bearer, its body and its one error door. It decides nothing.
+
+import { Hono, type Context } from "hono";
+import { LIMIT } from "#core/budgets.ts";
+import { PROTOCOL } from "#core/preflight.ts";
+import type { Result } from "#core/result.ts";
+import { passes, SCOPE_ENV, type Scope } from "#core/scopes.ts";
+import { attachBodySchema, detachBodySchema, offboardBodySchema, onboardBodySchema, reconfigureBodySchema, releaseBodySchema } from "#wire/attach.ts";
+import { parseDrainRequest, sealBodySchema, undrainBodySchema } from "#wire/drain.ts";
+import { problemIn, problemOf, raise, type Problem } from "#wire/errors.ts";
+import { WATCH_CLOSE } from "#wire/fleet.ts";
+import { ROUTES, ROUTE_NAMES, type RouteName } from "#wire/routes.ts";
+import { registryOf, residentOf } from "../ports.ts";
+import { messageOf, type Env, type Root } from "../root.ts";
+import { scopeOf } from "./bearer.ts";
+import { jsonBody } from "./body.ts";
+import { events } from "./events.ts";
+import { exec, FILE_BODY_BYTES, op, parsed, read, write } from "./runs.ts";
+
+/** One request on its way: who asks, and the parsed JSON body of a POST. */
+interface Asked {
+  readonly env: Env;
+  readonly root: Root;
+  readonly request: Request;
+  readonly scope: Scope;
+  readonly body: unknown;
+}
+
+type Handler = (asked: Asked) => Promise<Response>;
+
+function value<T>(result: Result<T, Problem>): T {
+  if (result.ok) return result.value;
+  const { code, detail, ...more } = result.error;
+  return raise(code, detail, more);
+}
+
+/** Hands a parsed body to the resident's own door. */
+async function toResident(asked: Asked, path: string, body: { resource: string }): Promise<Response> {
+  const { env } = asked;
+  const request = new Request(`http://resident${path}`, { method: "POST", body: JSON.stringify(body) });
+  try {
+    return await residentOf(env, body.resource).fetch(request);
+  } catch (error) {
+    return raise("ROLLING", `the resident was reset: ${messageOf(error)}`);
+  }
+}
+
+const onboard: Handler = async (asked) => {
+  const body = parsed(onboardBodySchema, asked.body);
+  value(await registryOf(asked.env).onboard(body, asked.scope));
+  return toResident(asked, "/onboard", body);
+};
+
+const undrain: Handler = async ({ env, scope, body }) => {
+  const ask = parsed(undrainBodySchema, body);
+  if (ask.force && scope !== "admin") raise("BEYOND_SCOPE", `force needs the admin bearer (${SCOPE_ENV.admin})`);
+  return Response.json(await registryOf(env).undrain(ask, scope));
+};
+
+const audit: Handler = async ({ env, request }) => {
+  const { searchParams } = new URL(request.url);
+  const after = Number(searchParams.get("after") ?? "-1");
+  const limit = Number(searchParams.get("limit") ?? "100");
+  if (!Number.isSafeInteger(after)) raise("BAD_FIELD", "after: must be the id of a row", { field: "after" });
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000) raise("BAD_FIELD", "limit: must be 1 to 1000", { field: "limit" });
+  return Response.json({ rows: await registryOf(env).audit(after, limit) });
+};
+
+const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
+  healthz: async ({ root }) => {
+    const { build, generation, drainId } = root.settings;
+    return Response.json({ ok: true, protocol: PROTOCOL, build, generation, drainId, now: root.clock.now() });
+  },
+  residents: async ({ env, request }) => Response.json(await registryOf(env).residents(new URL(request.url).searchParams.get("fresh") === "1")),
+  drains: async ({ env }) => Response.json(await registryOf(env).drains()),
+  drain: async ({ env, root, scope, body }) => {
+    const ask = value(parseDrainRequest(body, root.budgets.capMinutes));
+    return Response.json(value(await registryOf(env).drain(ask, scope)));
+  },
+  undrain,
+  seal: async ({ env, scope, body }) =>
+    Response.json({ kind: "sealed", ...value(await registryOf(env).seal(parsed(sealBodySchema, body).id, scope)) }),
+  events: ({ env, request }) => events(env, request),
+  audit,
+  attach: (asked) => toResident(asked, "/attach", parsed(attachBodySchema(asked.root.budgets.longestLeaseMs), asked.body)),
+  detach: (asked) => toResident(asked, "/detach", parsed(detachBodySchema, asked.body)),
+  exec: ({ env, root, request, body }) => exec(env, root, body, request.signal),
+  read: ({ env, root, body }) => read(env, root, body),
+  write: ({ env, root, body }) => write(env, root, body),
+  op: ({ env, root, body }) => op(env, root, body),
+  onboard,
+  offboard: async ({ env, scope, body }) => {
+    const { resource } = parsed(offboardBodySchema, body);
+    value(await registryOf(env).offboard(resource, scope, null));
+    return Response.json({ resource });
+  },
+  reconfigure: async ({ env, scope, body }) => {
+    const change = parsed(reconfigureBodySchema, body);
+    value(await registryOf(env).reconfigure(change, scope));
+    return Response.json({ resource: change.resource });
+  },
+  releaseRun: async ({ env, scope, body }) => {
+    const { runId, reason } = parsed(releaseBodySchema, body);
+    return Response.json(value(await registryOf(env).releaseRun(runId, reason, scope)));
+  },
+};
+
+/** Judges the bearer of a route; raises what is wrong, naming the scopes that would pass. */
+async function judged(env: Env, request: Request, name: RouteName): Promise<Scope> {
+  const { scopes, path, method } = ROUTES[name];
+  if (scopes === "public") return "read";
+  const scope = await scopeOf(env, request.headers.get("authorization"));
+  if (scope === undefined) return raise("NO_BEARER", `${method} ${path}`);
+  if (scope === null) return raise("BAD_BEARER", `${method} ${path}`);
+  if (!passes(scope, scopes)) raise("BEYOND_SCOPE", `${method} ${path} takes ${["admin", ...scopes].join(", ")}; this bearer is ${scope}`);
+  return scope;
+}
+
+/** A client cannot see the status of a refused upgrade: a bad bearer is accepted and closed with a code. */
+async function watch(env: Env, request: Request): Promise<Response> {
+  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") raise("BAD_FIELD", "upgrade: must be websocket", { field: "upgrade" });
+  try {
+    await judged(env, request, "watch");
+  } catch (error) {
+    const { 0: client, 1: server } = new WebSocketPair();
+    server.accept();
+    const beyond = problemIn(error)?.code === "BEYOND_SCOPE";
+    server.close(beyond ? WATCH_CLOSE.beyondScope : WATCH_CLOSE.noBearer, problemIn(error)?.detail ?? "refused");
+    return new Response(null, { status: 101, webSocket: client });
+  }
+  return registryOf(env).fetch(request);
+}
+
+const requestIdOf = (request: Request): string => {
+  const given = request.headers.get("x-request-id") ?? "";
+  return /^[A-Za-z0-9_-]{1,64}$/.test(given) ? given : crypto.randomUUID();
+};
+
+/** An error that came out of an object without being an answer: that part of the fleet cannot be read. */
+const isRemote = (error: unknown): boolean => typeof error === "object" && error !== null && "remote" in error && error.remote === true;
+
+function answerProblem(root: Root, context: Context, requestId: string, error: unknown): Response {
+  const unexpected = isRemote(error) ? problemOf("UNREADABLE", messageOf(error)) : problemOf("INTERNAL", `request ${requestId}`);
+  const problem = problemIn(error) ?? unexpected;
+  const level = problem.status >= 500 && problem.code !== "DRAINING" ? "error" : "info";
+  root.log(level, "refused", { requestId, path: context.req.path, code: problem.code, error: messageOf(error) });
+  const headers = { "content-type": "application/problem+json", "x-request-id": requestId };
+  return new Response(JSON.stringify({ ...problem, requestId }), { status: problem.status, headers });
+}
+
+async function answer(env: Env, root: Root, request: Request, name: RouteName): Promise<Response> {
+  if (name === "watch") return watch(env, request);
+  const scope = await judged(env, request, name);
+  const limit = name === "write" ? FILE_BODY_BYTES : LIMIT.bodyBytes;
+  const body = ROUTES[name].method === "POST" ? await jsonBody(request, limit) : undefined;
+  return HANDLERS[name]({ env, root, request, scope, body });
+}
+
+/** The app over one isolate's root. Routes come from the table, so that it cannot promise what is not served. */
+export function fleetApp(root: Root): Hono<{ Bindings: Env }> {
+  const app = new Hono<{ Bindings: Env }>();
+  for (const name of ROUTE_NAMES) {
+    app.on(ROUTES[name].method, ROUTES[name].path, async (context) => {
+      const requestId = requestIdOf(context.req.raw);
+      try {
+        const response = await answer(context.env, root, context.req.raw, name);
+        if (response.status === 101) return response;
+        const answered = new Response(response.body, response);
+        answered.headers.set("x-request-id", requestId);
+        return answered;
+      } catch (error) {
+        return answerProblem(root, context, requestId, error);
+      }
+    });
+  }
+  app.notFound((context) => {
+    const methods = ROUTE_NAMES.filter((name) => ROUTES[name].path === context.req.path).map((name) => ROUTES[name].method);
+    const problem = methods.length > 0 ? problemOf("WRONG_METHOD", `${context.req.path} takes ${methods.join(", ")}`) : problemOf("NO_ROUTE", context.req.path);
+    return answerProblem(root, context, requestIdOf(context.req.raw), { problem });
+  });
+  app.onError((error, context) => answerProblem(root, context, requestIdOf(context.req.raw), error));
+  return app;
+}

@@ -1,0 +1,76 @@
+// The routes of a run in flight. The resident says, in one step, that the run is registered and where its agent is; the
+// bytes then go between the caller and the agent, and no object holds a stream open.
+
+import { LIMIT } from "#core/budgets.ts";
+import { execBodySchema, opBodySchema, readBodySchema, writeBodySchema, type ExecBody } from "#wire/attach.ts";
+import { problemIn, raise } from "#wire/errors.ts";
+import { parseWith } from "#wire/parse.ts";
+import type * as z from "zod";
+import { agentClient, type AgentClient } from "../container/agentClient.ts";
+import { hostContainer } from "../container/containerPort.ts";
+import { residentOf, type Ticket } from "../ports.ts";
+import type { Env, Root } from "../root.ts";
+
+interface OfRun {
+  readonly resource: string;
+  readonly threadKey: string;
+  readonly runId: string;
+}
+
+/** Parses a body or raises its problem. */
+export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
+  const read = parseWith(schema, body);
+  return read.ok ? read.value : raise(read.error.code, read.error.detail, { field: read.error.field });
+}
+
+async function reach(env: Env, root: Root, run: OfRun): Promise<{ agent: AgentClient; ticket: Ticket }> {
+  const reply = await residentOf(env, run.resource).ticket(run.threadKey, run.runId);
+  if (!reply.ok) return raise(reply.error.code, reply.error.detail);
+  return { agent: agentClient(hostContainer(env, root, run.resource), reply.value), ticket: reply.value };
+}
+
+async function begin(agent: AgentClient, body: ExecBody): Promise<void> {
+  const { procId: id, threadKey: thread, command, env } = body;
+  if (command === null) await agent.proc(id);
+  else await agent.start({ id, thread, command, env: { ...env, TIDEGATE_RUN: body.runId } });
+}
+
+/** `POST /exec`: starts once by its id, or finds it when no command is given, and streams the output from these offsets. */
+export async function exec(env: Env, root: Root, raw: unknown, signal: AbortSignal): Promise<Response> {
+  const body = parsed(execBodySchema, raw);
+  const { agent } = await reach(env, root, body);
+  await begin(agent, body);
+  const output = await agent.output(body.procId, { out: body.out, err: body.err }, signal);
+  return new Response(output.body, { headers: { "content-type": "application/x-ndjson" } });
+}
+
+/** `POST /op`: stop, push or status of a run in flight. */
+export async function op(env: Env, root: Root, raw: unknown): Promise<Response> {
+  const body = parsed(opBodySchema, raw);
+  const { agent, ticket } = await reach(env, root, body);
+  const live = (await agent.procs()).filter((proc) => proc.thread === body.threadKey && proc.end === null);
+  const processes = live.map((proc) => ({ id: proc.id, pid: proc.pid ?? 0, command: proc.argv.join(" ") }));
+  if (body.op === "stop") await agent.stopThread(ticket.slug);
+  const said = body.op === "push" ? await agent.push(body.threadKey).then(({ branch, remote }) => `${branch} pushed to ${remote}`) : "";
+  const work = await agent.keep(ticket.slug).catch((error: unknown) => (problemIn(error) === undefined ? raise("INTERNAL", "keep") : null));
+  return Response.json({ op: body.op, processes, work, said });
+}
+
+/** `POST /read`: one file of the thread's worktree. */
+export async function read(env: Env, root: Root, raw: unknown): Promise<Response> {
+  const body = parsed(readBodySchema, raw);
+  const { agent } = await reach(env, root, body);
+  const { data } = await agent.read(body.threadKey, body.path);
+  return Response.json({ data });
+}
+
+/** `POST /write`: one file of the thread's worktree. */
+export async function write(env: Env, root: Root, raw: unknown): Promise<Response> {
+  const body = parsed(writeBodySchema, raw);
+  const { agent } = await reach(env, root, body);
+  await agent.write(body.threadKey, body.path, body.data);
+  return Response.json({ data: body.data });
+}
+
+/** A file travels as base64 inside JSON. */
+export const FILE_BODY_BYTES = Math.ceil(LIMIT.fileBytes * 1.4);

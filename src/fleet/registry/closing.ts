@@ -1,0 +1,150 @@
+// Closing, sealing and opening, as the registry carries them out: each step is one pure decision and one write.
+
+import { decideDrain, decideLift, liveDrains, type Drain } from "#core/drain.ts";
+import { decideLook } from "#core/look.ts";
+import { countLook, registeredUntil, sumOf } from "#core/quiet.ts";
+import { fail, ok, type Result } from "#core/result.ts";
+import { abandonSeal, beginSeal, finishSeal, nextSeal, sealOf, type SealEffect, type SealFact, type SealReply, type SealResult } from "#core/seal.ts";
+import { REAL } from "#core/budgets.ts";
+import { clockOf, type Instant } from "#core/time.ts";
+import type { DrainBody, UndrainBody } from "#wire/drain.ts";
+import { problemOf, type Problem } from "#wire/errors.ts";
+import { residentOf, type LookQuestion, type LookReply, type UndrainReply } from "../ports.ts";
+import { messageOf, within } from "../root.ts";
+import { changed, takeReport, writeBook, type Registry } from "./registry.ts";
+
+/** One question of a resident: answered, and its attach counted, in one step (protocol.md, "The gate", 3). */
+export function look(registry: Registry, question: LookQuestion): LookReply {
+  const { store, root } = registry;
+  const { resource, runId, parent, seal } = question;
+  if (store.meta(resource) === undefined) return { kind: "unknownResident" };
+  const now = root.clock.now();
+  const parentUntil = parent === null ? null : registeredUntil(store.entries(), parent);
+  const book = store.book();
+  const answer = decideLook(book, { resource, runId, look: question.look, parentUntil, seal }, now);
+  if (answer.kind === "closed") return { ...answer, quietBy: sumOf(store.entries()).quietBy };
+  if (answer.book !== book) writeBook(registry, answer.book);
+  store.writeEntry(countLook(store.entry(resource), { ...question.look, runId, at: now }));
+  return { kind: "open", parentUntil: answer.parentUntil, sealStands: answer.sealStands };
+}
+
+/** `POST /drain`. */
+export function drain(registry: Registry, body: DrainBody, principal: string): Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem> {
+  const { store, root, audit } = registry;
+  const now = root.clock.now();
+  const answer = decideDrain(store.book(), { ...body, principal }, now);
+  if (answer.kind === "over") return fail(problemOf("DRAIN_OVER", `drain ${body.id} was lifted or has ended`));
+  if (answer.kind === "busy") {
+    const { by, since, id } = answer.drain;
+    const detail = `${by} has been deploying since ${clockOf(since)} (drain ${id})`;
+    return fail(problemOf("DEPLOY_IN_PROGRESS", detail, { draining: answer.drain }));
+  }
+  writeBook(registry, answer.book);
+  const { kind } = answer;
+  if (kind === "created" || !body.deploy) {
+    audit.add({ what: kind === "created" ? "drain" : "renew", principal, drainId: body.id, by: body.by, reason: body.reason }, now);
+  }
+  changed(registry);
+  return ok({ kind, drain: answer.drain, now });
+}
+
+function liftOne(registry: Registry, id: string, body: UndrainBody, principal: string): Omit<UndrainReply, "remaining"> {
+  const { store, root, audit } = registry;
+  const now = root.clock.now();
+  const answer = decideLift(store.book(), { id, outcome: body.outcome }, root.settings.drainId, now);
+  if (answer.kind === "deferred") {
+    audit.add({ what: "liftDeferred", principal, drainId: id, by: answer.drain.by, reason: `upload ${body.outcome}` }, now);
+    return { kind: "deferred", deferredUntil: answer.at };
+  }
+  writeBook(registry, answer.book);
+  if (answer.kind === "already") return { kind: "already", deferredUntil: null };
+  const { by, reason } = answer.drain;
+  audit.add({ what: "lift", principal, drainId: id, by, reason: body.force ? "forced" : reason }, now);
+  audit.add({ what: "reopen", principal, drainId: id, by, reason, cause: "lifted" }, now);
+  return { kind: "lifted", deferredUntil: null };
+}
+
+/** `POST /undrain`: one drain by its id, or, by an admin's force, every live one. */
+export function undrain(registry: Registry, body: UndrainBody, principal: string): UndrainReply & { now: Instant } {
+  const { store, root } = registry;
+  const now = root.clock.now();
+  const ids = body.id === undefined ? liveDrains(store.book(), now).map((live) => live.id) : [body.id];
+  const replies = ids.map((id) => liftOne(registry, id, body, principal));
+  changed(registry);
+  const remaining = liveDrains(store.book(), now);
+  const told = replies.find((reply) => reply.kind === "deferred") ?? replies.find((reply) => reply.kind === "lifted");
+  return { ...(told ?? { kind: "already", deferredUntil: null }), remaining, now };
+}
+
+async function askOne(registry: Registry, resource: string, seal: { drainId: string; attempt: number; until: Instant }): Promise<SealReply> {
+  try {
+    const reply = await within(REAL.sealAskMs, residentOf(registry.env, resource).seal(seal));
+    if (reply === undefined) return { resource, word: { kind: "unreadable" } };
+    takeReport(registry, reply.report);
+    const { found } = reply;
+    if (found.kind !== "busy") return { resource, word: found };
+    return { resource, word: { kind: "busy", runIds: found.rows.map((row) => row.runId) } };
+  } catch (error) {
+    registry.root.log("warn", "resident unreadable at the seal", { resource, error: messageOf(error) });
+    return { resource, word: { kind: "unreadable" } };
+  }
+}
+
+function unseal(registry: Registry, id: string, effect: Extract<SealEffect, { do: "unseal" }>): void {
+  writeBook(registry, abandonSeal(registry.store.book(), id, effect.attempt, registry.root.clock.now()));
+  for (const resource of effect.resources) {
+    const told = residentOf(registry.env, resource).unseal(effect.attempt);
+    registry.state.waitUntil(told.catch((error: unknown) => registry.root.log("info", "unseal lost", { resource, error: messageOf(error) })));
+  }
+}
+
+async function perform(registry: Registry, id: string, effect: SealEffect): Promise<SealFact> {
+  const { store, root } = registry;
+  switch (effect.do) {
+    case "begin": {
+      const begun = beginSeal(store.book(), id, root.clock.now());
+      if (begun.kind === "asking") writeBook(registry, begun.book);
+      return { kind: "begun", begun, residents: store.metas().map((meta) => meta.resource) };
+    }
+    case "ask": {
+      const { attempt, until } = effect;
+      return { kind: "asked", replies: await Promise.all(effect.resources.map((one) => askOne(registry, one, { drainId: id, attempt, until }))) };
+    }
+    case "finish": {
+      const finished = finishSeal(store.book(), id, effect.attempt, root.clock.now());
+      if (finished.kind === "sealed") writeBook(registry, finished.book);
+      return { kind: "finished", finished };
+    }
+    default:
+      if (effect.do === "unseal") unseal(registry, id, effect);
+      return { kind: "unsealed" };
+  }
+}
+
+async function sealFleet(registry: Registry, id: string): Promise<SealResult> {
+  let state = sealOf(id);
+  while (state.effect.do !== "answer") state = nextSeal(state, await perform(registry, id, state.effect));
+  return state.effect.result;
+}
+
+const namesOf = (replies: readonly SealReply[]): string =>
+  replies
+    .map(({ resource, word }) => (word.kind === "busy" ? `${resource} has ${word.runIds.join(", ")}` : `${resource} is ${word.kind}`))
+    .join("; ");
+
+/** `POST /seal`: walks `nextSeal` over this registry and its residents. */
+export async function seal(registry: Registry, id: string, principal: string): Promise<Result<{ drain: Drain; now: Instant }, Problem>> {
+  const result = await sealFleet(registry, id);
+  const { audit, root } = registry;
+  const now = root.clock.now();
+  changed(registry);
+  if (result.kind === "over") return fail(problemOf("DRAIN_OVER", `drain ${id} was lifted or has ended`));
+  if (result.kind === "busy") {
+    const detail = result.residents.length === 0 ? "a run was admitted while the residents were asked" : namesOf(result.residents);
+    audit.add({ what: "sealRefused", principal, drainId: id, reason: detail }, now);
+    const unreadable = result.residents.filter((reply) => reply.word.kind === "unreadable").map((reply) => reply.resource);
+    return fail(problemOf("SEAL_BUSY", detail, { residents: result.residents, unreadable }));
+  }
+  audit.add({ what: "seal", principal, drainId: id, by: result.drain.by, reason: result.drain.reason }, now);
+  return ok({ drain: result.drain, now });
+}

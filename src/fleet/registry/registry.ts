@@ -1,0 +1,76 @@
+// What the registry's parts share: one object's storage, clock and sockets. A change ends in `changed`, which tells
+// every watch, arms the alarm for the next end, and nothing else.
+
+import { nextEnd, settle, type DrainBook } from "#core/drain.ts";
+import { applyWord } from "#core/quiet.ts";
+import type { Env, Root } from "../root.ts";
+import type { Report } from "../ports.ts";
+import type { Audit } from "./audit.ts";
+import type { RegistryStore } from "./store.ts";
+import { frameOf } from "./views.ts";
+
+export interface Registry {
+  readonly env: Env;
+  readonly root: Root;
+  readonly store: RegistryStore;
+  readonly audit: Audit;
+  readonly state: DurableObjectState;
+}
+
+/** Replaces the book in the step that decided it. */
+export function writeBook(registry: Registry, after: DrainBook): void {
+  registry.store.writeBook(registry.store.book(), after);
+}
+
+/** Tells every watch what is so now, and arms the alarm for the next end. */
+export function changed(registry: Registry): void {
+  const sockets = registry.state.getWebSockets();
+  if (sockets.length > 0) {
+    const frame = JSON.stringify(frameOf(registry));
+    for (const socket of sockets) {
+      try {
+        socket.send(frame);
+      } catch {
+        socket.close(1011, "unreachable");
+      }
+    }
+  }
+  arm(registry);
+}
+
+/** Arms the one alarm for the earliest end of a drain; without one nothing is due. */
+export function arm(registry: Registry): void {
+  const { root, store, state } = registry;
+  const at = nextEnd(store.book(), root.clock.now());
+  if (at !== undefined) registry.state.waitUntil(state.storage.setAlarm(root.clock.realAt(at)));
+}
+
+/** Buries what ended by itself, says so in the audit log and to every watch. Nothing but telling depends on it. */
+export function tick(registry: Registry): void {
+  const { root, store, audit } = registry;
+  const now = root.clock.now();
+  const { book, ended } = settle(store.book(), now);
+  if (ended.length > 0) writeBook(registry, book);
+  for (const { drain, cause } of ended) {
+    root.log("warn", "drain ended by itself", { drainId: drain.id, by: drain.by, cause, phase: drain.phase });
+    const { id: drainId, by, reason } = drain;
+    audit.add({ what: "reopen", principal: "registry", drainId, by, reason, cause }, now);
+  }
+  changed(registry);
+}
+
+/** Takes a resident's report; a word that was overtaken changes nothing. Answers whether anything is new. */
+export function takeReport(registry: Registry, report: Report): boolean {
+  const { store } = registry;
+  const meta = store.meta(report.word.resource);
+  if (meta === undefined) return false;
+  const before = store.entry(meta.resource);
+  const after = applyWord(before, report.word);
+  const { ops, image, bootId } = report;
+  const suspects = report.suspects === null ? meta.suspects.filter((id) => after.rows.some((row) => row.runId === id)) : [...report.suspects];
+  const told = { ...meta, ops, image: image ?? meta.image, bootId: bootId ?? meta.bootId, suspects, readable: true };
+  if (JSON.stringify(told) !== JSON.stringify(meta)) store.writeMeta(told);
+  if (after === before) return false;
+  store.writeEntry(after);
+  return true;
+}

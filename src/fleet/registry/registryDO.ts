@@ -1,0 +1,123 @@
+// The registry: drains, the sum of what is in flight, who belongs to the fleet. One object; each method is a shell over one piece.
+
+import { DurableObject } from "cloudflare:workers";
+import type { ReleaseAnswer } from "#core/release.ts";
+import type { Result } from "#core/result.ts";
+import type { Drain } from "#core/drain.ts";
+import type { OnboardBody } from "#wire/attach.ts";
+import type { DrainBody, Drains, UndrainBody } from "#wire/drain.ts";
+import type { Problem } from "#wire/errors.ts";
+import type { AuditRow, Residents } from "#wire/fleet.ts";
+import type { Instant } from "#core/time.ts";
+import type { LookQuestion, LookReply, RegistryPort, Report, UndrainReply } from "../ports.ts";
+import { rootOf, type Env } from "../root.ts";
+import { auditOf } from "./audit.ts";
+import * as closing from "./closing.ts";
+import * as membership from "./membership.ts";
+import { arm, changed, takeReport, tick, type Registry } from "./registry.ts";
+import { registryStore } from "./store.ts";
+import { drainsView, frameOf, residentsView } from "./views.ts";
+
+export class RegistryDO extends DurableObject<Env> implements RegistryPort {
+  readonly #registry: Registry;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    const audit = auditOf(state.storage.sql);
+    const store = registryStore(state.storage.kv);
+    this.#registry = { env, root: rootOf(env, "registry"), store, audit, state };
+    state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
+    this.#noteGeneration();
+  }
+
+  #noteGeneration(): void {
+    const { root, store, audit } = this.#registry;
+    const { generation, drainId } = root.settings;
+    if (store.servedGeneration() === generation) return;
+    store.writeServedGeneration(generation);
+    audit.add({ what: "swapped", principal: "registry", drainId, reason: `generation ${generation}` }, root.clock.now());
+  }
+
+  /** The gate's question of a resident. */
+  async look(question: LookQuestion): Promise<LookReply> {
+    return closing.look(this.#registry, question);
+  }
+
+  /** A resident's word out of its outbox. */
+  async report(report: Report): Promise<void> {
+    if (takeReport(this.#registry, report)) changed(this.#registry);
+  }
+
+  async drain(body: DrainBody, principal: string): Promise<Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem>> {
+    return closing.drain(this.#registry, body, principal);
+  }
+
+  async undrain(body: UndrainBody, principal: string): Promise<UndrainReply & { now: Instant }> {
+    return closing.undrain(this.#registry, body, principal);
+  }
+
+  async seal(id: string, principal: string): Promise<Result<{ drain: Drain; now: Instant }, Problem>> {
+    return closing.seal(this.#registry, id, principal);
+  }
+
+  async drains(): Promise<Drains> {
+    return drainsView(this.#registry);
+  }
+
+  async residents(fresh: boolean): Promise<Residents> {
+    if (fresh) await membership.refresh(this.#registry);
+    return residentsView(this.#registry);
+  }
+
+  async audit(after: number, limit: number): Promise<AuditRow[]> {
+    return this.#registry.audit.after(after, limit);
+  }
+
+  async onboard(body: OnboardBody, principal: string): Promise<Result<null, Problem>> {
+    return membership.onboard(this.#registry, body, principal);
+  }
+
+  async onboarded(resource: string): Promise<void> {
+    membership.onboarded(this.#registry, resource);
+  }
+
+  async offboard(resource: string, principal: string, failed: string | null): Promise<Result<null, Problem>> {
+    return membership.offboard(this.#registry, resource, principal, failed);
+  }
+
+  async reconfigure(
+    change: { resource: string; setup?: string | null | undefined; test?: string | null | undefined },
+    principal: string,
+  ): Promise<Result<null, Problem>> {
+    return membership.reconfigure(this.#registry, change, principal);
+  }
+
+  async releaseRun(runId: string, reason: string, principal: string): Promise<Result<ReleaseAnswer, Problem>> {
+    return membership.releaseRun(this.#registry, runId, reason, principal);
+  }
+
+  async leaseEnded(resource: string, runId: string): Promise<void> {
+    const { audit, root } = this.#registry;
+    audit.add({ what: "leaseEnded", principal: "resident", resource, runId }, root.clock.now());
+  }
+
+  /** `GET /watch`, whose bearer the Worker has judged: a hibernating socket that gets the state first. */
+  override async fetch(_request: Request): Promise<Response> {
+    const { 0: client, 1: server } = new WebSocketPair();
+    this.ctx.acceptWebSocket(server);
+    server.send(JSON.stringify(frameOf(this.#registry)));
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  override async webSocketClose(socket: WebSocket): Promise<void> {
+    socket.close();
+  }
+
+  override async alarm(): Promise<void> {
+    try {
+      tick(this.#registry);
+    } finally {
+      arm(this.#registry);
+    }
+  }
+}

@@ -1,0 +1,121 @@
+// The registry's storage, key by key (docs/storage.md). Reads parse, writes are synchronous and belong to the step that made them.
+
+import * as z from "zod";
+import { EMPTY_BOOK, readDrain, type DrainBook } from "#core/drain.ts";
+import { emptyEntry, type Entry } from "#core/quiet.ts";
+import { REGISTRATION_KINDS, type Registration } from "#core/registration.ts";
+import { onboardBodySchema } from "#wire/attach.ts";
+
+const tombstonesSchema = z.array(z.object({ id: z.string(), at: z.number() }));
+
+export const registrationSchema: z.ZodType<Registration> = z.object({
+  runId: z.string(),
+  threadKey: z.string(),
+  kind: z.enum(REGISTRATION_KINDS),
+  generation: z.number(),
+  state: z.enum(["attaching", "running"]),
+  seq: z.number(),
+  since: z.number(),
+  leaseUntil: z.number(),
+  parent: z.string().nullable(),
+});
+
+const entrySchema: z.ZodType<Entry> = z.object({
+  resource: z.string(),
+  incarnation: z.number(),
+  seq: z.number(),
+  rows: z.array(registrationSchema),
+  counted: z.array(z.object({ incarnation: z.number(), n: z.number(), runId: z.string(), at: z.number() })),
+});
+
+const metaSchema = onboardBodySchema.extend({
+  made: z.boolean().default(false),
+  readable: z.boolean().default(true),
+  ops: z.number().default(0),
+  image: z.string().nullable().default(null),
+  bootId: z.string().nullable().default(null),
+  suspects: z.array(z.string()).default([]),
+});
+/** What the registry knows of a resident beside its rows. */
+export type Meta = z.infer<typeof metaSchema>;
+
+/** A resident as it is written down first. */
+export const newMeta = (body: z.infer<typeof onboardBodySchema>): Meta => metaSchema.parse(body);
+
+export interface RegistryStore {
+  book(): DrainBook;
+  writeBook(before: DrainBook, after: DrainBook): void;
+  entry(resource: string): Entry;
+  entries(): Entry[];
+  writeEntry(entry: Entry): void;
+  meta(resource: string): Meta | undefined;
+  metas(): Meta[];
+  writeMeta(meta: Meta): void;
+  forget(resource: string): void;
+  servedGeneration(): number;
+  writeServedGeneration(generation: number): void;
+}
+
+function readBook(kv: SyncKvStorage): DrainBook {
+  const tombstones = tombstonesSchema.safeParse(kv.get("tombstones"));
+  const attempts = z.number().safeParse(kv.get("attempts"));
+  return {
+    drains: [...kv.list({ prefix: "drain:" })].map(([, stored]) => stored),
+    tombstones: tombstones.success ? tombstones.data : EMPTY_BOOK.tombstones,
+    attempts: attempts.success ? attempts.data : EMPTY_BOOK.attempts,
+  };
+}
+
+function writeBook(kv: SyncKvStorage, before: DrainBook, after: DrainBook): void {
+  const kept = after.drains.map((stored) => readDrain(stored)?.id);
+  for (const stored of before.drains) {
+    const id = readDrain(stored)?.id;
+    if (id !== undefined && !kept.includes(id)) kv.delete(`drain:${id}`);
+  }
+  for (const stored of after.drains) {
+    const drain = readDrain(stored);
+    if (drain !== undefined && !before.drains.includes(stored)) kv.put(`drain:${drain.id}`, drain);
+  }
+  if (after.tombstones !== before.tombstones) kv.put("tombstones", after.tombstones);
+  if (after.attempts !== before.attempts) kv.put("attempts", after.attempts);
+}
+
+const all = <T>(kv: SyncKvStorage, prefix: string, schema: z.ZodType<T>): T[] =>
+  [...kv.list({ prefix })].map(([, stored]) => schema.safeParse(stored)).filter((read) => read.success).map((read) => read.data);
+
+/**
+ * The registry's keys over one object's storage. What was read stays in memory, which lives exactly as long as the
+ * object is the only writer of its storage; each write goes to both.
+ */
+export function registryStore(kv: SyncKvStorage): RegistryStore {
+  const entries = new Map(all(kv, "entry:", entrySchema).map((entry) => [entry.resource, entry]));
+  const metas = new Map(all(kv, "resident:", metaSchema).map((meta) => [meta.resource, meta]));
+  let book = readBook(kv);
+  return {
+    book: () => book,
+    writeBook(before, after) {
+      writeBook(kv, before, after);
+      book = after;
+    },
+    entry: (resource) => entries.get(resource) ?? emptyEntry(resource),
+    entries: () => [...entries.values()],
+    writeEntry(entry) {
+      kv.put(`entry:${entry.resource}`, entry);
+      entries.set(entry.resource, entry);
+    },
+    meta: (resource) => metas.get(resource),
+    metas: () => [...metas.values()],
+    writeMeta(meta) {
+      kv.put(`resident:${meta.resource}`, meta);
+      metas.set(meta.resource, meta);
+    },
+    forget(resource) {
+      kv.delete(`resident:${resource}`);
+      kv.delete(`entry:${resource}`);
+      metas.delete(resource);
+      entries.delete(resource);
+    },
+    servedGeneration: () => z.number().catch(0).parse(kv.get("served")),
+    writeServedGeneration: (generation) => kv.put("served", generation),
+  };
+}

@@ -1,0 +1,245 @@
+// Attach, as the resident carries it out: walks `nextAttach`, performing the one effect that each state names.
+
+import { LIMIT } from "#core/budgets.ts";
+import { attachOf, nextAttach, type AttachAnswer, type AttachEffect, type AttachFact, type ProvisionFailure } from "#core/gate.ts";
+import type { LookId } from "#core/quiet.ts";
+import type { AttachAsk, Registration } from "#core/registration.ts";
+import { admitStep, arriveStep, endStep, rowStep, type Look } from "#core/resident.ts";
+import { clockOf } from "#core/time.ts";
+import type { AttachBody, Binding } from "#wire/attach.ts";
+import { problemIn, problemOf, type Problem } from "#wire/errors.ts";
+import { registryOf } from "../ports.ts";
+import { messageOf } from "../root.ts";
+import { streamFlight, takeOff, type Flight, type Takeoff } from "./flight.ts";
+import { release } from "./release.ts";
+import { agentOf, arm, closeLook, flush, openLook, type Resident } from "./resident.ts";
+
+/** What a workspace is made of; `worktree` is null for the provision of a resident itself. */
+export interface Workspace {
+  readonly path: string;
+  readonly branch: string;
+  readonly base: string;
+  readonly head: string;
+}
+
+/** One attach's own: what is asked of the agent, and what the last question was. */
+interface Work {
+  readonly resident: Resident;
+  readonly ask: AttachAsk;
+  readonly provision: (say: (line: string) => void) => Promise<Workspace>;
+  readonly flight: Takeoff<Binding>;
+  look: LookId | null;
+  made: Workspace | null;
+  quietBy: number | null;
+}
+
+/** Takes one of the provisioning slots, in order of arrival. */
+async function inSlot<T>({ memory }: Resident, work: () => Promise<T>): Promise<T> {
+  if (memory.slotsFree > 0) memory.slotsFree -= 1;
+  else await new Promise<void>((resolve) => memory.slotQueue.push(resolve));
+  try {
+    return await work();
+  } finally {
+    const next = memory.slotQueue.shift();
+    if (next === undefined) memory.slotsFree = Math.min(LIMIT.provisioningSlots, memory.slotsFree + 1);
+    else next();
+  }
+}
+
+/** The worktree of a thread: container, mirror with the setup of its commit, worktree. */
+export async function makeWorkspace(resident: Resident, body: AttachBody, say: (line: string) => void): Promise<Workspace> {
+  const meta = resident.storage.meta();
+  if (meta === undefined) throw new Error("the resident has no repository");
+  const agent = await agentOf(resident, true);
+  if (agent === undefined) throw new Error("the container did not start");
+  const { url, setup } = meta;
+  const mirror = await agent.mirror({ url, setup, ref: body.ref }, say);
+  const tree = await agent.worktree({ thread: body.threadKey, setup, ref: body.ref ?? mirror.ref }, say);
+  resident.storage.writeSlug(body.threadKey, tree.slug);
+  const { path, branch, base, head } = tree;
+  return { path, branch, base, head };
+}
+
+function failureOf(thrown: unknown): ProvisionFailure {
+  const problem = problemIn(thrown);
+  if (problem === undefined) return { code: "INTERNAL", detail: messageOf(thrown), transient: false };
+  return { code: problem.code, detail: problem.detail, transient: problem.code === "ROLLING" };
+}
+
+async function askRegistry(work: Work, seal: number | null): Promise<AttachFact> {
+  const { resident, ask } = work;
+  const look = openLook(resident);
+  work.look = look;
+  const question = { resource: resident.resource, runId: ask.runId, look, parent: ask.parent, seal };
+  try {
+    const reply = await registryOf(resident.env).look(question);
+    if (reply.kind === "open") return { kind: "looked", look: { ...reply, asked: seal } };
+    closeLook(resident, look, true);
+    if (reply.kind === "unknownResident") return { kind: "unknownResident" };
+    work.quietBy = reply.quietBy;
+    return { kind: "closed", drain: reply.drain };
+  } catch (error) {
+    resident.root.log("error", "the registry cannot be read: no drain for this run", { runId: ask.runId, error: messageOf(error) });
+    return { kind: "looked", look: { kind: "unreadable" } };
+  }
+}
+
+function writeRow(work: Work, look: Look): AttachFact {
+  const { resident, ask } = work;
+  const { root, storage } = resident;
+  const row = storage.step((store) => rowStep(store, ask, look, root.budgets, root.clock.now()));
+  if (work.look !== null) closeLook(resident, work.look, row.kind === "written");
+  return { kind: "rowed", row };
+}
+
+async function provision(work: Work): Promise<AttachFact> {
+  work.flight.decide(null);
+  try {
+    work.made = await inSlot(work.resident, () => work.provision(work.flight.say));
+    return { kind: "provisioned" };
+  } catch (thrown) {
+    const why = failureOf(thrown);
+    work.resident.root.log("warn", "a workspace was not made", { runId: work.ask.runId, ...why });
+    return { kind: "notProvisioned", why };
+  }
+}
+
+async function perform(work: Work, effect: AttachEffect): Promise<AttachFact> {
+  const { resident, ask } = work;
+  const { storage, root } = resident;
+  switch (effect.do) {
+    case "look":
+      return askRegistry(work, effect.seal?.attempt ?? null);
+    case "row":
+      return writeRow(work, effect.look);
+    case "endOld":
+      await release(resident, effect.row.runId, { who: "replaced" });
+      return { kind: "oldEnded" };
+    case "provision":
+      return provision(work);
+    case "admit": {
+      const { runId, seq } = effect.row;
+      return { kind: "admitted", row: storage.step((store) => admitStep(store, runId, seq)) };
+    }
+    case "drop": {
+      const { runId, seq } = effect.row;
+      storage.step((store) => endStep(store, runId, seq));
+      return { kind: "dropped" };
+    }
+    default: {
+      const arrival = storage.step((store) => arriveStep(store, ask, false, root.budgets, root.clock.now()));
+      return { kind: "arrived", arrival, seal: storage.now().seal };
+    }
+  }
+}
+
+function drainingProblem(answer: Extract<AttachAnswer, { kind: "draining" }>, quietBy: number | null): Problem {
+  const { drain, seal } = answer;
+  const until = drain?.until ?? seal?.until ?? 0;
+  const record = drain ?? { id: seal?.drainId ?? "unknown", until, by: "a deploy", reason: "sealed; the registry cannot be read", deploy: true, phase: "swapping" };
+  const detail = `draining: ${record.by} — ${record.reason}, until ${clockOf(until)}`;
+  return problemOf("DRAINING", detail, { error: detail, draining: record, quietBy });
+}
+
+function problemOfAnswer(answer: Exclude<AttachAnswer, { kind: "admitted" }>, work: Work): Problem {
+  switch (answer.kind) {
+    case "draining":
+      return drainingProblem(answer, work.quietBy);
+    case "threadBusy":
+      return problemOf("THREAD_BUSY", `run ${answer.row.runId} holds ${answer.row.threadKey}, its lease ends ${clockOf(answer.row.leaseUntil)}`, { runId: answer.row.runId });
+    case "oldGeneration":
+      return problemOf("OLD_GENERATION", `generation ${answer.row.generation} of run ${answer.row.runId} is attached`);
+    case "leaseSpent":
+      return problemOf("LEASE_SPENT", `run ${work.ask.runId}`);
+    case "unknownResident":
+      return problemOf("NO_SUCH_RESIDENT", work.resident.resource);
+    case "failed":
+      return problemOf(codeOf(answer.why), answer.why.detail);
+  }
+}
+
+type KnownFailure = "ROLLING" | "NOT_A_REPOSITORY" | "NO_SUCH_REF" | "SETUP_FAILED" | "AGENT_FAILED" | "INTERNAL";
+const KNOWN: readonly KnownFailure[] = ["ROLLING", "NOT_A_REPOSITORY", "NO_SUCH_REF", "SETUP_FAILED", "AGENT_FAILED"];
+const codeOf = (why: ProvisionFailure): KnownFailure => KNOWN.find((known) => known === why.code) ?? "INTERNAL";
+
+function bindingOf(work: Work, row: Registration, again: boolean): Binding {
+  const { root, resource, memory } = work.resident;
+  const made = work.made ?? { path: "", branch: "", base: "", head: "" };
+  const { runId, threadKey, generation, kind, leaseUntil } = row;
+  return {
+    resource, runId, threadKey, generation, kind, again, leaseUntil,
+    fleetGeneration: root.settings.generation,
+    workspace: made.path, branch: made.branch, base: made.base, head: made.head,
+    bootId: memory.running?.bootId ?? "", image: memory.running?.imageId ?? "",
+    admittedAt: root.clock.now(),
+  };
+}
+
+async function fly(work: Work): Promise<void> {
+  const { resident, ask, flight } = work;
+  let state = attachOf(ask);
+  while (state.effect.do !== "answer" && state.effect.do !== "join") {
+    state = nextAttach(state, await perform(work, state.effect));
+    flush(resident);
+    arm(resident);
+  }
+  if (state.effect.do === "join") {
+    const problem = problemOf("ROLLING", `an attach of run ${ask.runId} is under way`);
+    flight.decide({ answer: { kind: "failed", why: { code: "ROLLING", detail: problem.detail, transient: true } }, problem });
+    return flight.land({ problem });
+  }
+  const { answer } = state.effect;
+  if (answer.kind === "admitted") return flight.land({ binding: bindingOf(work, answer.row, answer.again) });
+  const problem = problemOfAnswer(answer, work);
+  flight.decide({ answer, problem });
+  flight.land({ problem });
+}
+
+/** A row that no attach works on any more is not in flight. */
+function dropUnfinished({ storage }: Resident, runId: string): void {
+  const row = storage.now().rows.find((one) => one.runId === runId && one.state === "attaching");
+  if (row !== undefined) storage.step((store) => endStep(store, runId, row.seq));
+}
+
+/** Begins the attach of this run, or joins the one that is under way; from the look to the last line there is one a run. */
+export function beginAttach(
+  resident: Resident,
+  ask: AttachAsk,
+  makeIt: (say: (line: string) => void) => Promise<Workspace>,
+): Flight<Binding> {
+  const { flights } = resident.memory;
+  const under = flights.get(ask.runId);
+  if (under !== undefined) return under as Flight<Binding>;
+  const flight = takeOff<Binding>(ask.generation);
+  flights.set(ask.runId, flight);
+  const work: Work = { resident, ask, provision: makeIt, flight, look: null, made: null, quietBy: null };
+  const flown = fly(work)
+    .catch((error: unknown) => {
+      const problem = problemIn(error) ?? problemOf("INTERNAL", messageOf(error));
+      resident.root.log("error", "an attach broke", { runId: ask.runId, error: messageOf(error) });
+      dropUnfinished(resident, ask.runId);
+      flight.decide({ answer: { kind: "failed", why: { code: "INTERNAL", detail: problem.detail, transient: false } }, problem });
+      flight.land({ problem });
+    })
+    .finally(() => flights.delete(ask.runId));
+  resident.state.waitUntil(flown);
+  return flight;
+}
+
+/** `POST /attach`: a refusal is a real status, decided before the first byte; what is admitted is streamed. */
+export async function attach(resident: Resident, body: AttachBody): Promise<Response> {
+  const { runId, threadKey, generation, runKind, remainingMs, parent, replace } = body;
+  const ask: AttachAsk = { runId, threadKey, generation, kind: parent === null ? "run" : "child", runKind, remainingMs, parent, replace };
+  const flight = beginAttach(resident, ask, (say) => makeWorkspace(resident, body, say));
+  const refusal = await flight.refused;
+  if (refusal !== null) return problemAnswer(refusal.problem);
+  const lines = streamFlight(flight, (landing) => ("binding" in landing ? { type: "binding", ...landing } : { type: "error", ...landing }));
+  return new Response(lines, { headers: { "content-type": "application/x-ndjson" } });
+}
+
+/** A problem as a real answer. */
+export function problemAnswer(problem: Problem): Response {
+  const headers = new Headers({ "content-type": "application/problem+json" });
+  if (problem.status === 503) headers.set("retry-after", "30");
+  return new Response(JSON.stringify(problem), { status: problem.status, headers });
+}

@@ -1,0 +1,82 @@
+// Releases, as the resident carries them out: walks `nextRelease`. A detach, a lease's end, an admin and a replacement all come here.
+
+import { leaseSpent } from "#core/registration.ts";
+import { nextRelease, releaseOf, type ReleaseAnswer, type ReleaseBy, type ReleaseEffect, type ReleaseFact } from "#core/release.ts";
+import { endStep } from "#core/resident.ts";
+import { CLOCK } from "#core/budgets.ts";
+import type { Work } from "#wire/attach.ts";
+import { raise } from "#wire/errors.ts";
+import { registryOf } from "../ports.ts";
+import { messageOf } from "../root.ts";
+import { agentOf, arm, flush, type Resident } from "./resident.ts";
+
+export interface Released extends ReleaseAnswer {
+  /** What the run leaves; null when its container could not say. */
+  readonly work: Work | null;
+}
+
+/** Ends every process of a thread and reads what its worktree holds. A container that is not there has nothing alive. */
+async function stopThread(resident: Resident, threadKey: string): Promise<Work | null> {
+  const agent = await agentOf(resident, false);
+  if (agent === undefined) return null;
+  const slug = resident.storage.slug(threadKey) ?? (await agent.slugOf(threadKey));
+  if (slug === undefined) return null;
+  const { left } = await agent.stopThread(slug);
+  if (left.length > 0) raise("AGENT_FAILED", `processes ${left.join(", ")} of ${threadKey} do not end`);
+  return agent.keep(slug).catch(() => null);
+}
+
+/** Walks one release to its answer. Raises when the processes cannot be ended: the row then stays, and its lease ends it. */
+export async function release(resident: Resident, runId: string, by: ReleaseBy): Promise<Released> {
+  const { storage, root } = resident;
+  let work: Work | null = null;
+  const perform = async (effect: ReleaseEffect): Promise<ReleaseFact> => {
+    switch (effect.do) {
+      case "stop":
+        work = await stopThread(resident, effect.row.threadKey);
+        return { kind: "stopped" };
+      case "end": {
+        const { seq } = effect.row;
+        return { kind: "ended", deleted: storage.step((store) => endStep(store, runId, seq)) };
+      }
+      default:
+        return { kind: "noted", row: storage.now().rows.find((row) => row.runId === runId) ?? null };
+    }
+  };
+  let state = releaseOf(runId, by);
+  while (state.effect.do !== "answer") state = nextRelease(state, await perform(state.effect), root.clock.now());
+  flush(resident);
+  arm(resident);
+  return { ...state.effect.answer, work };
+}
+
+/** Ends what is left of every run whose lease and grace are over (protocol.md: the resident's own alarm, whoever is dead). */
+export async function endSpentLeases(resident: Resident): Promise<void> {
+  const { storage, root, resource, env } = resident;
+  const spent = storage.now().rows.filter((row) => leaseSpent(row, root.clock.now()));
+  for (const { runId } of spent) {
+    try {
+      const { kind } = await release(resident, runId, { who: "lease" });
+      root.log("warn", "a lease ended a run", { runId, kind });
+      if (kind === "released") await registryOf(env).leaseEnded(resource, runId);
+    } catch (error) {
+      root.log("error", "a spent lease could not be ended; tried again", { runId, error: messageOf(error) });
+    }
+  }
+}
+
+/** The clean-idle sweep: worktrees whose threads have no registration, once an hour while the container runs. */
+export async function sweepIfDue(resident: Resident): Promise<void> {
+  const { storage, root } = resident;
+  const now = root.clock.now();
+  const at = storage.sweepAt();
+  if (at !== null && now < at) return;
+  storage.writeSweepAt(now + CLOCK.sweepIdleMs);
+  try {
+    const agent = await agentOf(resident, false);
+    const spare = storage.now().rows.map((row) => row.threadKey);
+    await agent?.sweep(root.clock.realAt(now - CLOCK.sweepIdleMs), root.clock.realAt(now - CLOCK.keepDirtyMs), spare);
+  } catch (error) {
+    root.log("warn", "the sweep of worktrees failed; the next one tries again", { error: messageOf(error) });
+  }
+}

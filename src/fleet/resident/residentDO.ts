@@ -1,0 +1,136 @@
+// A resident: one repository's workspace and the gate to it. Its storage orders rows and seal; each method is a shell.
+
+import { DurableObject } from "cloudflare:workers";
+import { CLOCK } from "#core/budgets.ts";
+import { bootStep, sealStep, touchStep, unsealStep, type Seal } from "#core/resident.ts";
+import type { ReleaseAnswer } from "#core/release.ts";
+import { fail, ok, type Result } from "#core/result.ts";
+import { attachBodySchema, detachBodySchema, onboardBodySchema, type OnboardBody } from "#wire/attach.ts";
+import { problemIn, problemOf, type Problem } from "#wire/errors.ts";
+import { parseWith } from "#wire/parse.ts";
+import { hostContainer } from "../container/containerPort.ts";
+import type { Report, ResidentPort, SealReplyOf, Ticket } from "../ports.ts";
+import { messageOf, rootOf, type Env } from "../root.ts";
+import { attach, problemAnswer } from "./attach.ts";
+import { provisionResident } from "./onboard.ts";
+import { endSpentLeases, release, sweepIfDue } from "./release.ts";
+import { agentOf, arm, flush, newMemory, reportOf, suspectsOf, type Resident } from "./resident.ts";
+import { residentStorage } from "./store.ts";
+
+export class ResidentDO extends DurableObject<Env> implements ResidentPort {
+  #resident: Resident | undefined;
+
+  constructor(state: DurableObjectState, env: Env) {
+    super(state, env);
+    const meta = residentStorage(state.storage).meta();
+    if (meta !== undefined) this.#boot(meta.resource);
+  }
+
+  /** A boot of a resident that exists: what was being attached is gone, and the registry is told so. */
+  #boot(resource: string): Resident {
+    const root = rootOf(this.env, resource);
+    const storage = residentStorage(this.ctx.storage);
+    storage.step((store) => ({ store: bootStep(store), found: null }));
+    const container = hostContainer(this.env, root, resource);
+    const resident: Resident = { env: this.env, root, state: this.ctx, storage, resource, container, memory: newMemory() };
+    this.#resident = resident;
+    if (storage.sweepAt() === null) storage.writeSweepAt(root.clock.now() + CLOCK.sweepIdleMs);
+    arm(resident);
+    flush(resident);
+    return resident;
+  }
+
+  #known(): Resident {
+    if (this.#resident === undefined) throw new Error("this resident was never onboarded");
+    return this.#resident;
+  }
+
+  async seal(seal: Seal): Promise<SealReplyOf> {
+    const resident = this.#known();
+    const found = resident.storage.step((store) => sealStep(store, seal));
+    return { found, report: reportOf(resident, null) };
+  }
+
+  async unseal(attempt: number): Promise<void> {
+    this.#known().storage.step((store) => ({ store: unsealStep(store, attempt), found: null }));
+  }
+
+  async fresh(): Promise<Report> {
+    const resident = this.#known();
+    const suspects = await suspectsOf(resident);
+    return reportOf(resident, suspects);
+  }
+
+  async configure(meta: OnboardBody): Promise<void> {
+    this.#known().storage.writeMeta(meta);
+  }
+
+  async endRun(runId: string, reason: string): Promise<ReleaseAnswer> {
+    const { kind } = await release(this.#known(), runId, { who: "admin", reason });
+    return { kind };
+  }
+
+  async forget(): Promise<void> {
+    await this.#resident?.container.remove();
+    this.#resident = undefined;
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+  }
+
+  async ticket(threadKey: string, runId: string): Promise<Result<Ticket, Problem>> {
+    const resident = this.#resident;
+    const row = resident?.storage.step((store) => touchStep(store, threadKey, runId)) ?? null;
+    if (resident === undefined || row === null) return fail(problemOf("NEEDS_ATTACH", `thread ${threadKey}, run ${runId}`));
+    flush(resident);
+    const running = resident.memory.running ?? ((await agentOf(resident, false)) === undefined ? null : resident.memory.running);
+    if (running === null) return fail(problemOf("ROLLING", "the container does not run"));
+    const { url, token, bootId } = running;
+    const slug = resident.storage.slug(threadKey) ?? "";
+    return ok({ url, token, bootId, slug });
+  }
+
+  /** `/attach`, `/detach` and `/onboard`, whose bodies the Worker has capped and whose bearer it has judged. */
+  override async fetch(request: Request): Promise<Response> {
+    const body: unknown = await request.json();
+    const { pathname } = new URL(request.url);
+    try {
+      if (pathname === "/onboard") return await this.#onboard(body);
+      if (this.#resident === undefined) return problemAnswer(problemOf("NO_SUCH_RESIDENT", "it was never onboarded"));
+      return pathname === "/attach" ? await this.#attach(this.#resident, body) : await this.#detach(this.#resident, body);
+    } catch (error) {
+      return problemAnswer(problemIn(error) ?? problemOf("INTERNAL", messageOf(error)));
+    }
+  }
+
+  async #onboard(body: unknown): Promise<Response> {
+    const parsed = parseWith(onboardBodySchema, body);
+    if (!parsed.ok) return problemAnswer(parsed.error);
+    residentStorage(this.ctx.storage).writeMeta(parsed.value);
+    return provisionResident(this.#boot(parsed.value.resource), parsed.value);
+  }
+
+  async #attach(resident: Resident, body: unknown): Promise<Response> {
+    const parsed = parseWith(attachBodySchema(resident.root.budgets.longestLeaseMs), body);
+    return parsed.ok ? attach(resident, parsed.value) : problemAnswer(parsed.error);
+  }
+
+  async #detach(resident: Resident, body: unknown): Promise<Response> {
+    const parsed = parseWith(detachBodySchema, body);
+    if (!parsed.ok) return problemAnswer(parsed.error);
+    const { runId, generation } = parsed.value;
+    return Response.json(await release(resident, runId, { who: "caller", generation }));
+  }
+
+  override async alarm(): Promise<void> {
+    const resident = this.#resident;
+    if (resident === undefined) return;
+    resident.memory.armedAt = null;
+    try {
+      await endSpentLeases(resident);
+      await sweepIfDue(resident);
+      flush(resident);
+    } finally {
+      arm(resident);
+    }
+  }
+}
