@@ -53,8 +53,8 @@ export async function makeWorkspace(resident: Resident, body: AttachBody, say: (
   const agent = await agentOf(resident, true);
   if (agent === undefined) throw new Error("the container did not start");
   const { url, setup } = meta;
-  const mirror = await agent.mirror({ url, setup, ref: body.ref }, say);
-  const tree = await agent.worktree({ thread: body.threadKey, setup, ref: body.ref ?? mirror.ref }, say);
+  await agent.mirror({ url, setup, ref: body.ref }, say);
+  const tree = await agent.worktree({ thread: body.threadKey, setup, ref: body.ref }, say);
   resident.storage.writeSlug(body.threadKey, tree.slug);
   const { path, branch, base, head } = tree;
   return { path, branch, base, head };
