@@ -1,0 +1,125 @@
+// The front: it keeps the public port whatever happens behind it. It reads no HTTP, so streams and WebSockets pass; during
+// a swap it holds new connections, and when there is nobody behind it says so and closes.
+
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { REAL } from "#core/budgets.ts";
+import { Failure } from "#node/failure.ts";
+import { HOST_ERRORS } from "#wire/host.ts";
+
+/** Where the front leads. */
+export type FrontTarget =
+  | { readonly kind: "up"; readonly port: number }
+  | { readonly kind: "hold" }
+  | { readonly kind: "down" };
+
+/** The public port. */
+export interface Front {
+  readonly port: number;
+  readonly url: string;
+  /** Leads new connections there from now on; those that were held go there too. */
+  lead(target: FrontTarget): void;
+  close(): Promise<void>;
+}
+
+function refusal(detail: string): string {
+  const { status, title, next } = HOST_ERRORS.ENDING;
+  const body = JSON.stringify({ type: "urn:tidegate:ENDING", title, status, detail, code: "ENDING", next });
+  const head = ["HTTP/1.1 503 Service Unavailable", "content-type: application/problem+json", "retry-after: 5", "connection: close"];
+  return [...head, `content-length: ${Buffer.byteLength(body)}`, "", body].join("\r\n");
+}
+
+function refuse(socket: Socket, detail: string): void {
+  socket.resume();
+  socket.end(refusal(detail));
+}
+
+/** Two sockets are one connection: what ends or breaks one ends the other. */
+function join(client: Socket, port: number): void {
+  const server = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  server.setNoDelay(true);
+  client.setNoDelay(true);
+  client.pipe(server);
+  server.pipe(client);
+  client.once("close", () => server.destroy());
+  server.once("close", () => client.destroy());
+  server.once("error", () => client.destroy());
+}
+
+class TcpFront implements Front {
+  readonly port: number;
+  readonly url: string;
+  readonly #server: Server;
+  readonly #open = new Set<Socket>();
+  readonly #held = new Map<Socket, NodeJS.Timeout>();
+  #target: FrontTarget = { kind: "hold" };
+
+  constructor(server: Server, port: number) {
+    this.#server = server;
+    this.port = port;
+    this.url = `http://127.0.0.1:${port}`;
+    server.on("connection", (socket) => this.#take(socket));
+  }
+
+  #take(socket: Socket): void {
+    this.#open.add(socket);
+    socket.once("close", () => this.#open.delete(socket));
+    socket.on("error", () => socket.destroy());
+    if (this.#target.kind === "hold") this.#hold(socket);
+    else this.#pass(socket);
+  }
+
+  #hold(socket: Socket): void {
+    socket.pause();
+    const bound = setTimeout(() => {
+      this.#held.delete(socket);
+      refuse(socket, "the swap takes longer than a connection is held");
+    }, REAL.frontHoldMs);
+    this.#held.set(socket, bound);
+    socket.once("close", () => {
+      clearTimeout(bound);
+      this.#held.delete(socket);
+    });
+  }
+
+  #pass(socket: Socket): void {
+    if (this.#target.kind === "up") join(socket, this.#target.port);
+    else refuse(socket, "nobody serves this fleet now");
+  }
+
+  lead(target: FrontTarget): void {
+    this.#target = target;
+    if (target.kind === "hold") return;
+    for (const [socket, bound] of this.#held) {
+      clearTimeout(bound);
+      this.#pass(socket);
+    }
+    this.#held.clear();
+  }
+
+  close(): Promise<void> {
+    this.lead({ kind: "down" });
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      for (const socket of this.#open) {
+        if (socket.writableEnded) socket.destroySoon();
+        else socket.destroy();
+      }
+    });
+  }
+}
+
+/** Takes the public port on 127.0.0.1 (0 takes any) and holds what connects; PORT_IN_USE names the port. */
+export function openFront(port: number): Promise<Front> {
+  return new Promise((resolve, reject) => {
+    const server = createServer({ allowHalfOpen: true });
+    server.once("error", (error) => {
+      const taken = "code" in error && (error.code === "EADDRINUSE" || error.code === "EACCES");
+      reject(taken ? new Failure("PORT_IN_USE", `port ${port} on 127.0.0.1 cannot be taken: another program has it`) : error);
+    });
+    server.listen(port, "127.0.0.1", () => {
+      const address = server.address();
+      if (address === null || typeof address === "string") reject(new Failure("INTERNAL", "the front has no port"));
+      else resolve(new TcpFront(server, address.port));
+    });
+  });
+}

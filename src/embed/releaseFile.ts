@@ -1,0 +1,46 @@
+// release.json: what is served, under which generation and which drain, and the swap that is under way. It is written
+// before each step that cannot be taken back, so that a supervisor that is killed leaves word of what it was doing.
+
+import * as z from "zod";
+import { buildSchema, endedSchema, swapAnswerSchema } from "#wire/host.ts";
+import { Failure } from "#node/failure.ts";
+import { readJsonFile, writeJsonFile } from "#node/files.ts";
+import type { StatePaths } from "#node/stateFolder.ts";
+
+const pendingSchema = z.object({
+  drainId: z.string(),
+  mode: z.enum(["sealed", "forced", "undrained"]),
+  build: buildSchema,
+  generation: z.int(),
+  begunAt: z.number(),
+  /** Processes of containers about to be ended for this swap; those that are gone later died of it. */
+  doomed: z.array(endedSchema),
+});
+
+/** The swap that was begun and has not been answered. */
+export type PendingSwap = z.infer<typeof pendingSchema>;
+
+const releaseSchema = z.object({
+  generation: z.int().positive(),
+  drainId: z.string().nullable(),
+  build: buildSchema,
+  since: z.number(),
+  pending: pendingSchema.nullable(),
+  /** The last swap that ended the old workerd, for who asks again after a lost answer. */
+  last: swapAnswerSchema.nullable(),
+});
+
+/** What is served, as the state folder says. */
+export type Release = z.infer<typeof releaseSchema>;
+
+/** Reads release.json; `undefined` before the first start. */
+export function readRelease(paths: StatePaths): Release | undefined {
+  const read = readJsonFile(paths.release, releaseSchema);
+  if (read.kind === "unreadable") throw new Failure("STATE_HALF_WRITTEN", `${paths.release} cannot be read (${read.why})`);
+  return read.kind === "value" ? read.value : undefined;
+}
+
+/** Writes release.json whole. */
+export function writeRelease(paths: StatePaths, release: Release): void {
+  writeJsonFile(paths.release, release);
+}

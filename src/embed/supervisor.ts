@@ -1,0 +1,277 @@
+// The supervisor: it holds the state folder, keeps the public port, runs one workerd and the containers, and answers the host
+// API. Killed, it takes workerd along and leaves containers and runs alive for the next one; asked to end, it ends everything.
+
+import { join } from "node:path";
+import { clockOf, type Clock } from "#node/clock.ts";
+import { readConfig } from "#node/config.ts";
+import { Failure, wordsOf } from "#node/failure.ts";
+import { removeFile, writeJsonFile } from "#node/files.ts";
+import { openHost } from "#node/httpServer.ts";
+import { logOf, openLog } from "#node/log.ts";
+import { identityOf } from "#node/processes.ts";
+import { pathsOf, type StatePaths } from "#node/stateFolder.ts";
+import { readSupervisorFile } from "#node/supervisorFile.ts";
+import { newSecret, withEnv, type Bearers } from "#node/tokens.ts";
+import { HOST_PROTOCOL, type ClockSetting, type HostStatus, type InFlight, type ProcessId, type SupervisorFile } from "#wire/host.ts";
+import { ContainerHost, type Adoption } from "#embed/containerHost.ts";
+import { openFront } from "#embed/front.ts";
+import { firstServe } from "#embed/firstServe.ts";
+import { hostApp, type HostControls } from "#embed/hostRoutes.ts";
+import { isolationWords, probeIsolation, type Isolation } from "#embed/isolation.ts";
+import type { PreparedRelease } from "#embed/release.ts";
+import type { Sources } from "#embed/sources.ts";
+import { Stack } from "#embed/stack.ts";
+import { holdState, type HeldState } from "#embed/stateGuard.ts";
+import { SwapDesk } from "#embed/swap.ts";
+
+/** What a supervisor is started with. */
+export interface SupervisorOptions {
+  readonly home: string;
+  readonly sources: Sources;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Wins over the configured port; 0 takes any. */
+  readonly port?: number;
+  /** The clock of a new state folder; an existing one keeps its own. */
+  readonly clock?: ClockSetting;
+  /** How containers are kept apart; probed where it is not said. */
+  readonly isolation?: Isolation;
+  readonly progress: (line: string) => void;
+  /** Gives up a start that still builds. */
+  readonly signal: AbortSignal;
+}
+
+/** A supervisor that is up. */
+export interface Supervisor {
+  readonly clock: Clock;
+  /** The bearers that this stack takes, the environment's in place of the file's. */
+  readonly bearers: Bearers;
+  /** What happened at the start that a person should know. */
+  readonly notes: readonly string[];
+  readonly adoption: Adoption;
+  /** What this folder says next to what is served; null when it does not build. */
+  readonly folder: PreparedRelease | null;
+  readonly isFirstStart: boolean;
+  status(): HostStatus;
+  /** What is in flight; throws REGISTRY_UNREADABLE. */
+  inFlight(): Promise<readonly InFlight[]>;
+  /** Ends everything; throws IN_FLIGHT, SWAP_BUSY or REGISTRY_UNREADABLE unless `now`. Resolves when nothing is left. */
+  down(now: boolean): Promise<void>;
+  /** Resolves when the end is over, whoever asked for it. */
+  readonly ended: Promise<void>;
+}
+
+interface Undo {
+  readonly steps: (() => void | Promise<void>)[];
+}
+
+async function undoAll(undo: Undo): Promise<void> {
+  for (const step of undo.steps.toReversed()) {
+    try {
+      await step();
+    } catch (error) {
+      logOf("supervisor").error("a step of the end failed", { error: wordsOf(error) });
+    }
+  }
+}
+
+/** Keeps supervisor.json: made when the host listens, moved with each workerd. */
+class OwnFile {
+  readonly #paths: StatePaths;
+  #file: SupervisorFile;
+
+  constructor(paths: StatePaths, urls: { url: string; hostUrl: string; controlToken: string }) {
+    const supervisor = identityOf(process.pid);
+    if (supervisor === undefined) throw new Failure("INTERNAL", "this process cannot be read in /proc");
+    this.#paths = paths;
+    const parent = identityOf(process.ppid) ?? null;
+    this.#file = { protocol: HOST_PROTOCOL, supervisor, parent, since: Date.now(), ...urls, workerd: null, ready: false };
+    this.update({});
+  }
+
+  get now(): SupervisorFile {
+    return this.#file;
+  }
+
+  update(change: Partial<SupervisorFile>): void {
+    this.#file = { ...this.#file, ...change };
+    writeJsonFile(this.#paths.supervisor, this.#file);
+  }
+}
+
+class RunningSupervisor implements HostControls {
+  readonly stack: Stack;
+  readonly desk: SwapDesk;
+  readonly containers: ContainerHost;
+  readonly ended: Promise<void>;
+  readonly #own: OwnFile;
+  readonly #isolation: Isolation;
+  readonly #undo: Undo;
+  readonly #resolveEnded: () => void;
+  #phase: "starting" | "up" | "ending" = "starting";
+  #notes: readonly string[] = [];
+
+  constructor(parts: { stack: Stack; own: OwnFile; isolation: Isolation; undo: Undo }) {
+    this.stack = parts.stack;
+    this.containers = parts.stack.parts.containers;
+    this.#own = parts.own;
+    this.#isolation = parts.isolation;
+    this.#undo = parts.undo;
+    this.desk = new SwapDesk(parts.stack);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.ended = promise;
+    this.#resolveEnded = resolve;
+  }
+
+  phase(): "starting" | "up" | "ending" {
+    return this.#phase;
+  }
+
+  /** What is served was served once: the control routes open. */
+  isUp(notes: readonly string[]): void {
+    this.#notes = notes;
+    this.#phase = "up";
+    this.#own.update({ ready: true });
+  }
+
+  status(): HostStatus {
+    const { supervisor, since, url } = this.#own.now;
+    const { generation, drainId, build, last } = this.stack.release();
+    return {
+      pid: supervisor.pid,
+      since,
+      url,
+      workerdPid: this.stack.workerd?.id.pid ?? null,
+      generation,
+      drainId,
+      build,
+      swapping: this.desk.swapping,
+      lastSwap: last,
+      isolation: isolationWords(this.#isolation),
+      notes: [...this.#notes],
+      containers: this.containers.list(),
+    };
+  }
+
+  async inFlight(): Promise<readonly InFlight[]> {
+    const look = await this.stack.inFlight();
+    if (look.kind === "unreadable") throw new Failure("REGISTRY_UNREADABLE", look.why, "npx tidegate down --now ends everything");
+    return look.value;
+  }
+
+  /** Begins the end and returns. What is in flight is asked while new connections are held, so that none slips in between. */
+  async down(now: boolean): Promise<void> {
+    if (this.#phase === "ending") return;
+    if (!now) {
+      await this.stack.holding(async () => {
+        if (this.desk.swapping !== null) throw new Failure("SWAP_BUSY", `the swap of drain ${this.desk.swapping} is under way`);
+        const busy = await this.inFlight();
+        if (busy.length > 0) throw new Failure("IN_FLIGHT", `runs are in flight: ${busy.map(busyWords).join("; ")}`);
+        return "stay";
+      });
+    }
+    this.#phase = "ending";
+    void this.#end();
+  }
+
+  async #end(): Promise<void> {
+    await this.desk.settled().catch(() => undefined);
+    logOf("supervisor").info("the stack ends");
+    await undoAll(this.#undo);
+    this.#resolveEnded();
+  }
+}
+
+const busyWords = ({ resource, runs, names }: InFlight): string => `${resource} (${names.length > 0 ? names.join(", ") : `${runs} in flight`})`;
+
+/** Everything that a start makes before anything is served. */
+interface Frame {
+  readonly running: RunningSupervisor;
+  readonly adoption: Adoption;
+}
+
+async function makeFrame(options: SupervisorOptions, paths: StatePaths, held: HeldState, undo: Undo): Promise<Frame> {
+  const front = await openFront(options.port ?? readConfig(paths.config).port);
+  undo.steps.push(() => front.close());
+  const clock = clockOf(held.clock);
+  const isolation = options.isolation ?? probeIsolation();
+  const [hostToken, controlToken] = [newSecret(), newSecret()];
+  const containers = new ContainerHost({ paths, isolation, clock: held.clock, env: options.env, now: () => clock.now() });
+  const host = await openHost();
+  undo.steps.push(() => host.close());
+  const own = new OwnFile(paths, { url: front.url, hostUrl: host.url, controlToken });
+  undo.steps.push(() => removeFile(paths.supervisor));
+  const stack = new Stack({
+    paths,
+    clock,
+    clockSetting: held.clock,
+    bearers: withEnv(held.bearers, options.env),
+    hostToken,
+    hostUrl: host.url,
+    front,
+    containers,
+    path: options.env["PATH"] ?? "",
+    onWorkerd: (workerd: ProcessId | null) => own.update({ workerd }),
+  });
+  const running = new RunningSupervisor({ stack, own, isolation, undo });
+  host.serve(hostApp({ host: hostToken, control: controlToken }, running));
+  const adoption = await containers.adopt();
+  undo.steps.push(() => stack.endServing());
+  return { running, adoption };
+}
+
+function adoptionNotes(adoption: Adoption): string[] {
+  const named = (list: readonly string[]): string => list.join(", ");
+  return [
+    ...(adoption.adopted.length > 0 ? [`adopted running containers: ${named(adoption.adopted.map((one) => one.resource))}`] : []),
+    ...(adoption.gone.length > 0 ? [`containers found dead: ${named(adoption.gone)}`] : []),
+    ...(adoption.unreadable.length > 0 ? [`not a container that can be read, left alone: containers/${named(adoption.unreadable)}`] : []),
+  ];
+}
+
+async function stopContainers(containers: ContainerHost): Promise<void> {
+  const stuck = await containers.stopAll();
+  if (stuck.length > 0) logOf("supervisor").error("containers do not end", { stuck });
+}
+
+/** Brings the stack of a home up. On any failure everything that was begun is taken back, and containers are left alive. */
+export async function startSupervisor(options: SupervisorOptions): Promise<Supervisor> {
+  const paths = pathsOf(options.home);
+  readConfig(paths.config);
+  const leftOver = readSupervisorFile(paths)?.workerd ?? null;
+  const held = holdState(paths, options.clock);
+  const undo: Undo = { steps: [() => held.lock.release()] };
+  try {
+    undo.steps.unshift(await openLog({ file: join(paths.log, "supervisor.log"), level: options.env["TIDEGATE_LOG"] }));
+    const { running, adoption } = await makeFrame(options, paths, held, undo);
+    const building = { progress: options.progress, signal: options.signal, env: options.env };
+    const ask = { paths, sources: options.sources, building };
+    const served = await firstServe({ stack: running.stack, held, leftOver, ask });
+    undo.steps.push(() => stopContainers(running.containers));
+    const notes = [...held.notes, ...adoptionNotes(adoption), ...served.notes];
+    running.isUp(notes);
+    logOf("supervisor").info("the stack is up", { url: running.status().url, notes });
+    return supervisorOf(running, { notes, adoption, folder: served.folder, isFirstStart: held.release === undefined });
+  } catch (error) {
+    logOf("supervisor").error("the stack does not come up", { error: wordsOf(error) });
+    await undoAll(undo);
+    throw error;
+  }
+}
+
+function supervisorOf(
+  running: RunningSupervisor,
+  start: Pick<Supervisor, "notes" | "adoption" | "folder" | "isFirstStart">,
+): Supervisor {
+  return {
+    ...start,
+    clock: running.stack.parts.clock,
+    bearers: running.stack.parts.bearers,
+    status: () => running.status(),
+    inFlight: () => running.inFlight(),
+    down: async (now) => {
+      await running.down(now);
+      await running.ended;
+    },
+    ended: running.ended,
+  };
+}

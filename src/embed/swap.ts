@@ -1,0 +1,142 @@
+// The swap: real and lethal. It asks the registry as its last act, writes down what it is about to do, ends workerd, replaces
+// every container when the image changed, and serves the new build over the same storage. It looks at no registration.
+
+import { Failure, problemOf, wordsOf } from "#node/failure.ts";
+import { judgeSwap } from "#node/fleetLook.ts";
+import { logOf } from "#node/log.ts";
+import type { Ended, SwapAnswer, SwapAsk } from "#wire/host.ts";
+import { hasWorker } from "#embed/bundles.ts";
+import { builtImage } from "#embed/image.ts";
+import { isAlive } from "#embed/inside.ts";
+import { writeRelease, type PendingSwap, type Release } from "#embed/releaseFile.ts";
+import type { Stack } from "#embed/stack.ts";
+
+function checkBuilt(stack: Stack, ask: SwapAsk): void {
+  const { paths } = stack.parts;
+  if (!hasWorker(paths, ask.build.bundle)) throw new Failure("BUILD_MISSING", `bundle ${ask.build.bundle} is not in ${paths.bundles}`);
+  if (builtImage(paths, ask.build.image) === undefined) throw new Failure("BUILD_MISSING", `image ${ask.build.image} is not in ${paths.images}`);
+}
+
+/** What died: listed before it ended, and gone now. One entry a boot of a container. */
+function killedOf(doomed: readonly Ended[]): Ended[] {
+  const boots = new Map(doomed.map((ended) => [`${ended.resource} ${ended.bootId}`, ended]));
+  return [...boots.values()].map((ended) => ({ ...ended, processes: ended.processes.filter((one) => !isAlive(one)) }));
+}
+
+/** The part after the old workerd is gone; also how a supervisor finishes what a killed one began. */
+export async function landSwap(stack: Stack, release: Release, pending: PendingSwap, finishedLater: boolean): Promise<SwapAnswer> {
+  const { paths, clock, containers } = stack.parts;
+  const doomed = [...pending.doomed];
+  const onDoomed = (ended: Ended): void => {
+    doomed.push(ended);
+    writeRelease(paths, { ...release, pending: { ...pending, doomed } });
+  };
+  const { build, generation, drainId } = pending;
+  try {
+    const { notStarted } = await containers.replaceAll(build.image, onDoomed);
+    await stack.serve({ build, generation, drainId });
+    const ms = clock.now() - pending.begunAt;
+    const answer: SwapAnswer = {
+      outcome: "landed",
+      drainId,
+      generation,
+      killed: killedOf(doomed),
+      ms,
+      from: release.build,
+      to: build,
+      finishedLater,
+      notStarted: [...notStarted],
+    };
+    writeRelease(paths, { generation, drainId, build, since: clock.now(), pending: null, last: answer });
+    return answer;
+  } catch (error) {
+    return await takeBack(stack, release, pending, { error, doomed });
+  }
+}
+
+/** The new build does not serve: the old one does again, its containers too, and everybody is told. */
+async function takeBack(
+  stack: Stack,
+  release: Release,
+  pending: PendingSwap,
+  met: { readonly error: unknown; readonly doomed: Ended[] },
+): Promise<SwapAnswer> {
+  const { paths, containers } = stack.parts;
+  logOf("swap").error("the new build does not serve; the old one is started again", { drainId: pending.drainId, error: wordsOf(met.error) });
+  const problem = problemOf(met.error);
+  try {
+    await stack.endServing();
+    await containers.replaceAll(release.build.image, (ended) => met.doomed.push(ended));
+    await stack.serve(release);
+  } catch (error) {
+    logOf("swap").fatal("the old build does not serve either", { error: wordsOf(error) });
+    problem.detail += `\nand the old build does not serve either: ${wordsOf(error)}`;
+    stack.keepTrying(release);
+  }
+  const { code, detail } = problem;
+  const answer: SwapAnswer = { outcome: "failed", drainId: pending.drainId, killed: killedOf(met.doomed), code, detail };
+  writeRelease(paths, { ...release, pending: null, last: answer });
+  return answer;
+}
+
+async function swapOnce(stack: Stack, ask: SwapAsk): Promise<SwapAnswer> {
+  const { drainId, build, mode } = ask;
+  const { paths, clock } = stack.parts;
+  try {
+    checkBuilt(stack, ask);
+  } catch (error) {
+    const { code, detail } = problemOf(error);
+    return { outcome: "none", drainId, code, detail };
+  }
+  const release = stack.release();
+  const begunAt = clock.now();
+  const pending: PendingSwap = { drainId, mode, build, generation: release.generation + 1, begunAt, doomed: [] };
+  try {
+    judgeSwap(ask, await stack.drains());
+  } catch (error) {
+    const { code, detail } = problemOf(error);
+    return { outcome: "refused", drainId, code, detail };
+  }
+  writeRelease(paths, { ...release, pending });
+  logOf("swap").info("the swap begins", { drainId, mode, from: release.build, to: build });
+  try {
+    await stack.endServing();
+  } catch (error) {
+    return await takeBack(stack, release, pending, { error, doomed: [] });
+  }
+  return await landSwap(stack, release, pending, false);
+}
+
+/** Where swaps are asked for: one at a time, and who asks again gets the answer that was lost. */
+export class SwapDesk {
+  readonly #stack: Stack;
+  #underway: { readonly drainId: string; readonly answer: Promise<SwapAnswer> } | undefined;
+
+  constructor(stack: Stack) {
+    this.#stack = stack;
+  }
+
+  /** The drain id of the swap that is under way, or null. */
+  get swapping(): string | null {
+    return this.#underway?.drainId ?? null;
+  }
+
+  /** Resolves once no swap is under way. */
+  async settled(): Promise<void> {
+    await this.#underway?.answer;
+  }
+
+  /** Swaps, joins the swap of the same drain, or answers what its swap ended with; SWAP_BUSY while another is under way. */
+  ask(ask: SwapAsk): Promise<SwapAnswer> {
+    const underway = this.#underway;
+    if (underway?.drainId === ask.drainId) return underway.answer;
+    if (underway !== undefined) throw new Failure("SWAP_BUSY", `the swap of drain ${underway.drainId} is under way`);
+    const last = this.#stack.release().last;
+    if (last?.drainId === ask.drainId) return Promise.resolve(last);
+    const answer = swapOnce(this.#stack, ask).finally(() => {
+      this.#underway = undefined;
+    });
+    this.#underway = { drainId: ask.drainId, answer };
+    return answer;
+  }
+}

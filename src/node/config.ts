@@ -1,0 +1,64 @@
+// Reads `tidegate.jsonc`. A file that is wrong anywhere is refused whole, naming each place: half a configuration is never used.
+
+import { readFileSync } from "node:fs";
+import { findNodeAtLocation, getNodeValue, parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
+import { brokenRelations, budgetsOf } from "#core/budgets.ts";
+import { configOf, configSchema, knownKeysAt, type Config } from "#wire/config.ts";
+import { Failure } from "#node/failure.ts";
+import { nearestWord } from "#node/nearestWord.ts";
+
+type Issue = { readonly code: string; readonly path: readonly PropertyKey[]; readonly message: string; readonly keys?: readonly string[] };
+
+function placeOf(text: string, offset: number): string {
+  const before = text.slice(0, offset).split("\n");
+  return `tidegate.jsonc:${before.length}:${(before.at(-1) ?? "").length + 1}`;
+}
+
+const segmentsOf = (path: readonly PropertyKey[]): (string | number)[] => path.map((part) => (typeof part === "number" ? part : String(part)));
+
+function unknownKeys(text: string, tree: Node, issue: Issue): string[] {
+  return (issue.keys ?? []).map((key) => {
+    const node = findNodeAtLocation(tree, [...segmentsOf(issue.path), key]);
+    const meant = nearestWord(key, knownKeysAt(issue.path));
+    const hint = meant === undefined ? `known are ${knownKeysAt(issue.path).join(", ")}` : `did you mean "${meant}"?`;
+    return `${placeOf(text, node?.parent?.offset ?? 0)} unknown key "${[...issue.path, key].join(".")}"; ${hint}`;
+  });
+}
+
+function wordsOfIssue(text: string, tree: Node, issue: Issue): string[] {
+  if (issue.code === "unrecognized_keys") return unknownKeys(text, tree, issue);
+  const node = findNodeAtLocation(tree, segmentsOf(issue.path));
+  return [`${placeOf(text, node?.offset ?? 0)} "${issue.path.join(".") || "(the whole file)"}" ${issue.message}`];
+}
+
+/** Parses the text of a `tidegate.jsonc`; throws CONFIG_INVALID that names every place that is wrong. */
+export function parseConfig(text: string): Config {
+  const errors: ParseError[] = [];
+  const tree = parseTree(text, errors, { allowTrailingComma: true });
+  const first = errors[0];
+  if (first !== undefined || tree === undefined) {
+    throw new Failure("CONFIG_INVALID", `${placeOf(text, first?.offset ?? 0)} ${first === undefined ? "the file is empty" : printParseErrorCode(first.error)}`);
+  }
+  const value: unknown = getNodeValue(tree);
+  const parsed = configSchema.safeParse(value);
+  if (!parsed.success) {
+    const issues: readonly Issue[] = parsed.error.issues;
+    throw new Failure("CONFIG_INVALID", issues.flatMap((issue) => wordsOfIssue(text, tree, issue)).join("\n"));
+  }
+  const config = configOf(parsed.data);
+  const broken = brokenRelations(budgetsOf(config.leases));
+  if (broken.length > 0) throw new Failure("CONFIG_INVALID", `tidegate.jsonc "kinds" break a relation between clocks: ${broken.join("; ")}`);
+  return config;
+}
+
+/** Reads the file at `path`; one that is not there is a configuration that says nothing. */
+export function readConfig(path: string): Config {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return configOf({});
+    throw new Failure("CONFIG_INVALID", `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return parseConfig(text);
+}

@@ -1,0 +1,201 @@
+// The supervisor's host API: what the fleet Worker (`/containers/*`, the host token) and the CLI and deploy runner
+// (`/control/*`, the control token) may ask of the machine. Loopback only, on a port of its own, and never through the front.
+
+import * as z from "zod";
+
+/** The protocol of the state folder and of this API; a folder of a newer one is left alone. */
+export const HOST_PROTOCOL = 1;
+
+const instant = z.number().int();
+
+/** A process, told apart from a later one with the same number by its start and by the machine's boot. */
+export const processIdSchema = z.object({ pid: z.int().positive(), startTicks: z.int().nonnegative(), machineBootId: z.string() });
+export type ProcessId = z.infer<typeof processIdSchema>;
+
+/** What a release is made of. */
+export const buildSchema = z.object({ commit: z.string().max(80), bundle: z.string().max(80), image: z.string().max(80) });
+export type HostBuild = z.infer<typeof buildSchema>;
+
+/** How a stack's clock runs: `now = virtualEpochMs + (real - realEpochMs) * scale`. */
+export const clockSettingSchema = z.object({ realEpochMs: z.number(), virtualEpochMs: z.number(), scale: z.number().positive().max(1_000) });
+export type ClockSetting = z.infer<typeof clockSettingSchema>;
+
+/** The binding `SETTINGS` of the fleet Worker, as JSON text. */
+export const settingsSchema = z.object({
+  protocol: z.int(),
+  clock: clockSettingSchema,
+  build: buildSchema,
+  generation: z.int().positive(),
+  /** The drain under which this build was uploaded; null for the first one and for an undrained swap without an id. */
+  drainId: z.string().nullable(),
+  kinds: z.record(z.string(), z.object({ leaseMs: z.number().int().positive() })),
+  hostUrl: z.string(),
+});
+export type Settings = z.infer<typeof settingsSchema>;
+
+/** A process inside a container, as seen from outside. `tags` are the TIDEGATE_ variables it was started with. */
+export const insideSchema = z.object({
+  pid: z.int().positive(),
+  startTicks: z.int().nonnegative(),
+  role: z.enum(["init", "agent", "inside"]),
+  command: z.string(),
+  tags: z.record(z.string(), z.string()),
+});
+export type Inside = z.infer<typeof insideSchema>;
+
+/** A resource as the host takes it; the fleet has parsed it before. */
+export const resourceSchema = z.string().min(1).max(300).regex(/^[a-z]+:[A-Za-z0-9._/-]+$/);
+
+export const resourceAskSchema = z.object({ resource: resourceSchema });
+
+/** A container that runs: its agent answers on `url` to `token`. */
+export const runningSchema = z.object({
+  state: z.literal("running"),
+  resource: z.string(),
+  url: z.string(),
+  token: z.string(),
+  bootId: z.string(),
+  imageId: z.string(),
+  pid: z.int().positive(),
+  since: instant,
+});
+export type Running = z.infer<typeof runningSchema>;
+
+/** A container that does not run: never started, stopped, or found dead. */
+export const absentSchema = z.object({ state: z.literal("absent"), resource: z.string(), goneSince: instant.nullable() });
+
+export const containerSchema = z.discriminatedUnion("state", [runningSchema, absentSchema]);
+export type ContainerState = z.infer<typeof containerSchema>;
+
+/** The answer to `POST /containers/start`: `fresh` says that this call (or the one it joined) started it. */
+export const startedSchema = z.object({ container: runningSchema, fresh: z.boolean() });
+export type Started = z.infer<typeof startedSchema>;
+
+/** What a stop ended: every process that was inside and is gone. */
+export const endedSchema = z.object({ resource: z.string(), bootId: z.string().nullable(), imageId: z.string().nullable(), processes: z.array(insideSchema) });
+export type Ended = z.infer<typeof endedSchema>;
+
+export const stoppedSchema = z.object({ ended: endedSchema });
+export const rolledSchema = z.object({ ended: endedSchema, container: runningSchema });
+export type Rolled = z.infer<typeof rolledSchema>;
+
+export const containerListSchema = z.object({ containers: z.array(containerSchema) });
+export const insideListSchema = z.object({ container: containerSchema, processes: z.array(insideSchema) });
+export type InsideList = z.infer<typeof insideListSchema>;
+
+/** How a swap was prepared: sealed by the drain of this id, over live runs, or without a drain at all. */
+export const swapAskSchema = z.object({
+  drainId: z.string().min(1).max(200),
+  mode: z.enum(["sealed", "forced", "undrained"]),
+  build: buildSchema,
+});
+export type SwapAsk = z.infer<typeof swapAskSchema>;
+
+const problemFields = { code: z.string(), detail: z.string() };
+
+/**
+ * How a swap ended. `refused` and `none`: the old workerd was never touched. `failed`: the new bundle did not start
+ * and the old one serves again; containers may have been replaced, and `killed` counts what died of it.
+ */
+export const swapAnswerSchema = z.discriminatedUnion("outcome", [
+  z.object({
+    outcome: z.literal("landed"),
+    drainId: z.string(),
+    generation: z.int(),
+    killed: z.array(endedSchema),
+    ms: z.number(),
+    from: buildSchema,
+    to: buildSchema,
+    /** The supervisor that began it was killed, and the next one finished it. */
+    finishedLater: z.boolean(),
+    /** Residents whose container could not be started again; the next attach starts it. */
+    notStarted: z.array(z.string()),
+  }),
+  z.object({ outcome: z.literal("refused"), drainId: z.string(), ...problemFields }),
+  z.object({ outcome: z.literal("none"), drainId: z.string(), ...problemFields }),
+  z.object({ outcome: z.literal("failed"), drainId: z.string(), killed: z.array(endedSchema), ...problemFields }),
+]);
+export type SwapAnswer = z.infer<typeof swapAnswerSchema>;
+
+/** A run that keeps the stack from ending, as the registry names it. */
+export const inFlightSchema = z.object({ resource: z.string(), runs: z.int().nonnegative(), names: z.array(z.string()) });
+export type InFlight = z.infer<typeof inFlightSchema>;
+
+export const downAskSchema = z.object({ now: z.boolean().default(false) });
+export const downAnswerSchema = z.object({ ending: z.literal(true), pid: z.int() });
+
+/** `GET /control/status`: what this supervisor is and does now. */
+export const statusSchema = z.object({
+  pid: z.int(),
+  since: instant,
+  url: z.string(),
+  workerdPid: z.int().nullable(),
+  generation: z.int(),
+  drainId: z.string().nullable(),
+  build: buildSchema,
+  swapping: z.string().nullable(),
+  lastSwap: swapAnswerSchema.nullable(),
+  isolation: z.string(),
+  notes: z.array(z.string()),
+  containers: z.array(containerSchema),
+});
+export type HostStatus = z.infer<typeof statusSchema>;
+
+/** The file `supervisor.json` (0600): who holds the state folder, and how to talk to it. */
+export const supervisorFileSchema = z.object({
+  protocol: z.int(),
+  supervisor: processIdSchema,
+  /** The process that started the supervisor, such as npm; gone means that nobody watches its terminal any more. */
+  parent: processIdSchema.nullable(),
+  since: instant,
+  url: z.string(),
+  hostUrl: z.string(),
+  controlToken: z.string(),
+  workerd: processIdSchema.nullable(),
+  ready: z.boolean(),
+});
+export type SupervisorFile = z.infer<typeof supervisorFileSchema>;
+
+/** Every error of the host and of starting it: status on the wire, title, and what to type or do next. */
+export const HOST_ERRORS = {
+  CONFIG_INVALID: { status: 422, title: "tidegate.jsonc cannot be used", next: "correct the file, then type the command again" },
+  STATE_NEWER: { status: 409, title: "the state folder was written by a newer tidegate", next: "use that version, or move .tidegate away to begin anew" },
+  STATE_HALF_WRITTEN: { status: 409, title: "the state folder cannot be read", next: "put the file back, or move .tidegate away to begin anew" },
+  ALREADY_UP: { status: 409, title: "this fleet is already up", next: "npx tidegate down" },
+  NOT_UP: { status: 503, title: "no fleet is up in this folder", next: "npm start" },
+  PORT_IN_USE: { status: 409, title: "the port is in use", next: 'set "port" in tidegate.jsonc, or npm start -- --port <port>' },
+  BUNDLE_FAILED: { status: 422, title: "the source does not build", next: "correct the source, then type the command again" },
+  BUILD_MISSING: { status: 404, title: "this build is not in the state folder", next: "npx tidegate deploy all" },
+  IMAGE_FILE_MISSING: { status: 422, title: "a file of the image cannot be read", next: 'correct "image.files" in tidegate.jsonc' },
+  IMAGE_SETUP_FAILED: { status: 422, title: "the image's setup failed", next: 'correct "image.setup" in tidegate.jsonc' },
+  IMAGE_TOOL_MISMATCH: { status: 422, title: "a tool of the image has another version", next: 'install that version, or correct "image.tools" in tidegate.jsonc' },
+  WORKERD_FAILED: { status: 500, title: "workerd does not start", next: "read .tidegate/log/workerd.log" },
+  CONTAINER_FAILED: { status: 503, title: "the container does not start", next: "read .tidegate/log/agent-*.log" },
+  CONTAINER_STUCK: { status: 503, title: "processes of the container do not end", next: "look at the named processes" },
+  SWAP_BUSY: { status: 409, title: "another swap is under way", next: "npx tidegate status" },
+  SWAP_NOT_SEALED: { status: 409, title: "this drain is over, or its fleet is not sealed", next: "npx tidegate deploy all" },
+  DEPLOY_IN_PROGRESS: { status: 409, title: "another deploy's drain stands", next: "npx tidegate drain status" },
+  REGISTRY_UNREADABLE: { status: 503, title: "the registry does not answer", next: "npx tidegate status" },
+  IN_FLIGHT: { status: 409, title: "runs are in flight", next: "npx tidegate down --now ends them" },
+  INTERRUPTED: { status: 500, title: "stopped on request", next: "type the command again" },
+  BAD_REQUEST: { status: 400, title: "the request cannot be read", next: "correct the named field" },
+  UNAUTHENTICATED: { status: 401, title: "no bearer, or a wrong one", next: "use the token of supervisor.json" },
+  NOT_FOUND: { status: 404, title: "there is no such route", next: "see docs/wire.md" },
+  TOO_LARGE: { status: 413, title: "the body is too large", next: "send less" },
+  NOT_JSON: { status: 415, title: "the body is not JSON", next: "send content-type: application/json" },
+  ENDING: { status: 503, title: "the supervisor is ending", next: "npm start" },
+  INTERNAL: { status: 500, title: "an error of tidegate's own", next: "read .tidegate/log/supervisor.log" },
+} as const satisfies Record<string, { status: number; title: string; next: string }>;
+
+export type HostErrorCode = keyof typeof HOST_ERRORS;
+
+/** An error on this wire (RFC 9457), told apart by its code. */
+export const hostProblemSchema = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  code: z.string(),
+  next: z.string(),
+});
+export type HostProblem = z.infer<typeof hostProblemSchema>;
