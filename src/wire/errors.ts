@@ -44,6 +44,7 @@ export const ERRORS = {
   INTERNAL: { status: 500, title: "An error inside the fleet", next: "See .tidegate/log by the request id." },
   DRAINING: { status: 503, title: "The fleet is drained: attach refused", next: "Wait; the record says why and until when." },
   ROLLING: { status: 503, title: "The container is not there right now", next: "Try again in a few seconds." },
+  UNREACHABLE: { status: 503, title: "The fleet cannot be reached", next: "See whether it is up: `npx tidegate status`; start it with `npm start`." },
   UNREADABLE: { status: 503, title: "A part of the fleet cannot be read", next: "See `tidegate status`, then .tidegate/log." },
 } as const satisfies Record<string, ErrorKind>;
 

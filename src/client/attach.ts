@@ -1,0 +1,235 @@
+// `attach` with its two waits: one deadline however drain and wake alternate, the stop at once, and everything that is
+// neither of the two waits answered as it came. The decisions are core/wait.ts's; this performs them.
+
+import { CLOCK } from "#core/budgets.ts";
+import { expectedOpen, waitLine } from "#core/readiness.ts";
+import type { Instant, Ms } from "#core/time.ts";
+import { nextWait, waitedOf, waitOf, wakeWait, type WaitAnswer, type WaitState } from "#core/wait.ts";
+import type { AttachBody, Binding } from "#wire/attach.ts";
+import { drainingSchema } from "#wire/drain.ts";
+import { problemOf, TidegateError } from "#wire/errors.ts";
+import { ResidentDrainingError } from "./drainingError.ts";
+import type { FleetClient } from "./fleet.ts";
+import type { Clock } from "./ports.ts";
+import type { Known, Ticket } from "./ticket.ts";
+import type { Turnstile } from "./turnstile.ts";
+
+/** What a person sees of a wait, from its start, at each change and each minute. */
+export interface WaitNote {
+  readonly resource: string;
+  readonly cause: "draining" | "transient";
+  readonly since: Instant;
+  /** When this wait gives up. */
+  readonly bound: Instant;
+  /** When the drain ends by itself; null while a container rolls. */
+  readonly until: Instant | null;
+  readonly quietBy: Instant | null;
+  readonly by: string | null;
+  readonly reason: string | null;
+  /** The one line of every screen: `waiting for the deploy to finish · 12 min`. */
+  readonly line: string;
+}
+
+/** Who asks, without what the wait itself decides. */
+export type AttachAsk = Omit<AttachBody, "remainingMs">;
+
+/** How one attach is to be carried out. */
+export interface AttachWishes {
+  /** When the run's lease ends by this clock; null without one, and its kind's begins at the admission. */
+  readonly leaseUntil: Instant | null;
+  readonly signal: AbortSignal;
+  readonly onWait?: (note: WaitNote) => void;
+  readonly onProgress?: (line: string) => void;
+  /** A run in flight that goes on: it passes every closed door, so it stands in no line. */
+  readonly again?: boolean;
+  /** False: a closed door is this call's answer (a typed question wants the drain's record, not a wait). */
+  readonly wait?: boolean;
+}
+
+/** A binding and what was waited for it. */
+export interface Attached {
+  readonly binding: Binding;
+  /** All of the wait. */
+  readonly wokeAfterMs: Ms;
+  /** The drain's share of it. */
+  readonly drainWaitMs: Ms;
+}
+
+export type Attach = (ask: AttachAsk, wishes: AttachWishes) => Promise<Attached>;
+
+/** What an attach is given. */
+export interface AttachPorts {
+  readonly fleet: FleetClient;
+  readonly turnstile: Turnstile;
+  readonly clock: Clock;
+}
+
+interface Answer {
+  readonly meant: WaitAnswer;
+  readonly known: Known | null;
+  readonly binding: Binding | null;
+  readonly error: unknown;
+}
+
+/** The record that a refusal carries. A refusal without one is no drain, whatever its words are. */
+function knownOf(error: TidegateError): Known | null {
+  const parsed = drainingSchema.safeParse(error.problem["draining"]);
+  if (!parsed.success) return null;
+  const { id, deploy, until, reason, by } = parsed.data;
+  const quietBy = error.problem["quietBy"];
+  return { id, deploy, until, reason, by, quietBy: typeof quietBy === "number" ? quietBy : null };
+}
+
+function answerOf(error: unknown): Answer {
+  const refused: Answer = { meant: { kind: "refused" }, known: null, binding: null, error };
+  if (!(error instanceof TidegateError)) return refused;
+  const { code } = error.problem;
+  if (code === "ROLLING" || code === "UNREACHABLE") return { ...refused, meant: { kind: "transient" } };
+  const known = knownOf(error);
+  if (known === null) return refused;
+  return { ...refused, known, meant: { kind: "draining", until: known.until, quietBy: known.quietBy } };
+}
+
+/** One caller's walk through the door. */
+class Walk {
+  readonly #ports: AttachPorts;
+  readonly #ask: AttachAsk;
+  readonly #wishes: AttachWishes;
+  readonly #ticket: Ticket;
+  #state: WaitState;
+  #last: Answer | null = null;
+  #saidKey = "";
+  #nextNoteAt: Instant = 0;
+
+  constructor(ports: AttachPorts, ask: AttachAsk, wishes: AttachWishes) {
+    this.#ports = ports;
+    this.#ask = ask;
+    this.#wishes = wishes;
+    const passes = wishes.again === true || ask.parent !== null;
+    this.#ticket = ports.turnstile.ticket(ask.resource, passes);
+    this.#state = waitOf(this.#remaining(), ports.clock.now());
+  }
+
+  async walk(): Promise<Attached> {
+    try {
+      this.#queueUp();
+      for (;;) {
+        const { step } = this.#state;
+        if (step.do === "attach") await this.#attach();
+        else if (step.do === "pause") await this.#pause(step);
+        else return this.#end(step);
+      }
+    } finally {
+      this.#ticket.leave();
+    }
+  }
+
+  #remaining(): Ms | null {
+    const { leaseUntil } = this.#wishes;
+    return leaseUntil === null ? null : Math.max(0, leaseUntil - this.#ports.clock.now());
+  }
+
+  /** A newcomer goes behind those who wait already; a run in flight and a child pass every door. */
+  #queueUp(): void {
+    if (this.#ticket.passes || this.#wishes.wait === false || !this.#ticket.othersWait) return;
+    this.#ticket.wait();
+    if (this.#ticket.mayAsk) return;
+    const until = this.#ticket.known?.until ?? this.#state.deadline;
+    this.#state = nextWait(this.#state, { kind: "draining", until, quietBy: null }, this.#ports.clock.now());
+  }
+
+  async #attach(): Promise<void> {
+    this.#wishes.signal.throwIfAborted();
+    this.#ticket.asking();
+    const answer = await this.#answer();
+    this.#last = answer;
+    const waits =
+      answer.meant.kind === "draining" && this.#wishes.wait === false ? { kind: "refused" as const } : answer.meant;
+    this.#state = nextWait(this.#state, waits, this.#ports.clock.now());
+    if (waits.kind === "draining" && answer.known !== null)
+      return this.#ticket.answered({ kind: "draining", known: answer.known });
+    this.#ticket.answered({ kind: waits.kind === "admitted" ? "admitted" : "other" });
+  }
+
+  async #answer(): Promise<Answer> {
+    const { signal, onProgress } = this.#wishes;
+    const remainingMs = this.#remaining();
+    if (remainingMs === 0)
+      throw new TidegateError(problemOf("LEASE_SPENT", `${this.#ask.runId} has nothing of its lease left`));
+    try {
+      const hooks = { signal, onProgress, onDoor: () => this.#ticket.passed() };
+      const binding = await this.#ports.fleet.attach({ ...this.#ask, remainingMs }, hooks);
+      return { meant: { kind: "admitted" }, known: null, binding, error: null };
+    } catch (error) {
+      signal.throwIfAborted();
+      return answerOf(error);
+    }
+  }
+
+  async #pause(step: Extract<WaitState["step"], { do: "pause" }>): Promise<void> {
+    const { clock } = this.#ports;
+    const { signal } = this.#wishes;
+    if (step.cause === "transient") {
+      this.#note("transient", null, step.at);
+      await clock.sleep(step.at - clock.now(), signal);
+      this.#state = wakeWait(this.#state, clock.now());
+      return;
+    }
+    const known = this.#ticket.known ?? this.#last?.known ?? null;
+    this.#note("draining", known, this.#state.deadline);
+    const now = clock.now();
+    await this.#ticket.rest(clock, Math.min(this.#state.deadline, this.#nextNoteAt) - now, signal);
+    const woken = wakeWait(this.#state, clock.now());
+    if (this.#ticket.mayAsk || woken.step.do === "spent") this.#state = woken;
+  }
+
+  /** Says the wait at its start, when what is known of it changes, and each minute. */
+  #note(cause: WaitNote["cause"], known: Known | null, bound: Instant): void {
+    const now = this.#ports.clock.now();
+    const key = known === null ? cause : `${known.id} ${known.until} ${known.quietBy ?? ""}`;
+    if (key === this.#saidKey && now < this.#nextNoteAt) return;
+    this.#saidKey = key;
+    this.#nextNoteAt = now + CLOCK.noteEveryMs;
+    this.#wishes.onWait?.({
+      resource: this.#ask.resource,
+      cause,
+      since: this.#state.since,
+      bound,
+      until: known?.until ?? null,
+      quietBy: known?.quietBy ?? null,
+      by: known?.by ?? null,
+      reason: known?.reason ?? null,
+      line: known === null ? UNKNOWN_LINE[cause] : lineOf(known, now),
+    });
+  }
+
+  #end(step: Extract<WaitState["step"], { do: "admitted" | "refused" | "spent" }>): Attached {
+    const waited = waitedOf(this.#state, this.#ports.clock.now());
+    const binding = this.#last?.binding ?? null;
+    if (step.do === "admitted" && binding !== null) return { binding, ...waited };
+    if (step.do === "spent" && step.cause === "draining") {
+      throw new ResidentDrainingError(
+        this.#ask.resource,
+        waited.wokeAfterMs,
+        this.#ticket.known?.until ?? this.#state.until,
+      );
+    }
+    throw this.#last?.error;
+  }
+}
+
+/** What is said while no drain is known: a container rolls, or those who came first are still being let in. */
+const UNKNOWN_LINE = {
+  transient: "waiting for the container to come back",
+  draining: "waiting for its turn at the resident",
+} as const;
+
+/** The line of a wait at a drained door. A person's drain ends when it says, not when the runs in flight have ended. */
+function lineOf(known: Known, now: Instant): string {
+  return waitLine(known, expectedOpen(known, known.deploy ? known.quietBy : null, 0), now);
+}
+
+/** The attach of this process (protocol.md, "The caller's wait"): one code for CLI, bot, plan runner and simulator. */
+export function attachWith(ports: AttachPorts): Attach {
+  return (ask, wishes) => new Walk(ports, ask, wishes).walk();
+}

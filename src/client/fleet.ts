@@ -1,0 +1,155 @@
+// A typed client of the fleet Worker, made from the route table: whatever it answers has been parsed, whatever it throws
+// is a `TidegateError` told apart by its code.
+
+import * as z from "zod";
+import { CLOCK, REAL } from "#core/budgets.ts";
+import { outputLine, type OutputLine } from "#wire/agent.ts";
+import {
+  attachLineSchema,
+  detachAnswerSchema,
+  onboardLineSchema,
+  opAnswerSchema,
+  readAnswerSchema,
+  type AttachBody,
+  type Binding,
+  type DetachAnswer,
+  type DetachBody,
+  type ExecBody,
+  type OnboardBody,
+  type OnboardLine,
+  type OpBody,
+} from "#wire/attach.ts";
+import {
+  drainAnswerSchema,
+  drainsSchema,
+  undrainAnswerSchema,
+  type DrainBody,
+  type Drains,
+  type UndrainBody,
+} from "#wire/drain.ts";
+import { TidegateError } from "#wire/errors.ts";
+import { auditSchema, healthSchema, residentsSchema, type AuditRow, type Health, type Residents } from "#wire/fleet.ts";
+import { linesOf } from "./lines.ts";
+import { call, open, unreachable, type Transport } from "./transport.ts";
+
+/** What an attach tells while it is under way. */
+export interface AttachHooks {
+  readonly signal?: AbortSignal | undefined;
+  /** The door has let this run in: its row is written and the workspace is being made. */
+  readonly onDoor?: (() => void) | undefined;
+  readonly onProgress?: ((line: string) => void) | undefined;
+}
+
+/** Which run something is asked about. */
+export interface OfRun {
+  readonly resource: string;
+  readonly threadKey: string;
+  readonly runId: string;
+}
+
+/** Which resident something was done to. */
+export interface OfResource {
+  readonly resource: string;
+}
+
+const ofResourceSchema = z.object({ resource: z.string() });
+
+/** What an onboarding came to: the branch that is the default, and its commit. */
+export type Onboarded = Omit<Extract<OnboardLine, { type: "resident" }>, "type">;
+
+export type DrainSaid = z.infer<typeof drainAnswerSchema>;
+export type UndrainSaid = z.infer<typeof undrainAnswerSchema>;
+export type OpSaid = z.infer<typeof opAnswerSchema>;
+
+/** Every route of the fleet that a caller uses. */
+export interface FleetClient {
+  readonly transport: Transport;
+  health(): Promise<Health>;
+  residents(wishes?: { readonly fresh?: boolean; readonly signal?: AbortSignal }): Promise<Residents>;
+  drains(): Promise<Drains>;
+  drain(body: DrainBody): Promise<DrainSaid>;
+  undrain(body: UndrainBody): Promise<UndrainSaid>;
+  seal(id: string): Promise<DrainSaid>;
+  audit(wishes?: { readonly after?: number; readonly limit?: number }): Promise<readonly AuditRow[]>;
+  attach(body: AttachBody, hooks?: AttachHooks): Promise<Binding>;
+  /** Streams a process's output. It ends without an `end` line when the stream was cut off in an orderly way. */
+  exec(body: ExecBody, signal?: AbortSignal): AsyncGenerator<OutputLine, void, void>;
+  detach(body: DetachBody): Promise<DetachAnswer>;
+  op(body: OpBody): Promise<OpSaid>;
+  read(body: OfRun & { readonly path: string }): Promise<{ readonly data: string }>;
+  write(body: OfRun & { readonly path: string; readonly data: string }): Promise<{ readonly data: string }>;
+  onboard(body: OnboardBody, hooks?: AttachHooks): Promise<Onboarded>;
+  offboard(resource: string): Promise<OfResource>;
+  reconfigure(body: {
+    readonly resource: string;
+    readonly setup?: string | null;
+    readonly test?: string | null;
+  }): Promise<OfResource>;
+  releaseRun(body: { readonly runId: string; readonly reason: string }): Promise<DetachAnswer>;
+}
+
+/** Ending a run's processes takes their grace, so what ends runs gets longer than a plain request. */
+const ENDING_MS = REAL.requestMs + CLOCK.stopGraceMs + REAL.frontHoldMs;
+
+async function attached(transport: Transport, body: AttachBody, hooks: AttachHooks): Promise<Binding> {
+  const { signal } = hooks;
+  const response = await open(transport, "attach", { body, signal, boundMs: REAL.frontHoldMs });
+  hooks.onDoor?.();
+  for await (const line of linesOf(transport, response, attachLineSchema, signal)) {
+    if (line.type === "progress") hooks.onProgress?.(line.line);
+    if (line.type === "error") throw new TidegateError(line.problem);
+    if (line.type === "binding") return line.binding;
+  }
+  throw unreachable(transport.baseUrl, new Error("the answer to /attach ended without a result"), true);
+}
+
+async function onboarded(transport: Transport, body: OnboardBody, hooks: AttachHooks): Promise<Onboarded> {
+  const { signal } = hooks;
+  const response = await open(transport, "onboard", { body, signal, boundMs: REAL.frontHoldMs });
+  for await (const line of linesOf(transport, response, onboardLineSchema, signal)) {
+    if (line.type === "progress") hooks.onProgress?.(line.line);
+    if (line.type === "error") throw new TidegateError(line.problem);
+    if (line.type === "resident") return line;
+  }
+  throw unreachable(transport.baseUrl, new Error("the answer to /onboard ended without a result"), false);
+}
+
+async function* executed(
+  transport: Transport,
+  body: ExecBody,
+  signal?: AbortSignal,
+): AsyncGenerator<OutputLine, void, void> {
+  const response = await open(transport, "exec", { body, signal, boundMs: REAL.frontHoldMs });
+  yield* linesOf(transport, response, outputLine, signal);
+}
+
+/** The client of one fleet. */
+export function fleetClient(transport: Transport): FleetClient {
+  const post = <T>(
+    route: Parameters<typeof call>[1],
+    schema: z.ZodType<T>,
+    body: unknown,
+    boundMs?: number,
+  ): Promise<T> => call(transport, route, schema, { body, ...(boundMs === undefined ? {} : { boundMs }) });
+  return {
+    transport,
+    health: () => call(transport, "healthz", healthSchema),
+    residents: ({ fresh = false, signal } = {}) =>
+      call(transport, "residents", residentsSchema, { signal, ...(fresh ? { query: { fresh: 1 } } : {}) }),
+    drains: () => call(transport, "drains", drainsSchema),
+    drain: (body) => post("drain", drainAnswerSchema, body),
+    undrain: (body) => post("undrain", undrainAnswerSchema, body),
+    seal: (id) => post("seal", drainAnswerSchema, { id }, REAL.sealMs),
+    audit: async (query = {}) => (await call(transport, "audit", auditSchema, { query: { ...query } })).rows,
+    attach: (body, hooks = {}) => attached(transport, body, hooks),
+    exec: (body, signal) => executed(transport, body, signal),
+    detach: (body) => post("detach", detachAnswerSchema, body, ENDING_MS),
+    op: (body) => post("op", opAnswerSchema, body, ENDING_MS),
+    read: (body) => post("read", readAnswerSchema, body),
+    write: (body) => post("write", readAnswerSchema, body),
+    onboard: (body, hooks = {}) => onboarded(transport, body, hooks),
+    offboard: (resource) => post("offboard", ofResourceSchema, { resource }, ENDING_MS),
+    reconfigure: (body) => post("reconfigure", ofResourceSchema, body),
+    releaseRun: (body) => post("releaseRun", detachAnswerSchema, body, ENDING_MS),
+  };
+}

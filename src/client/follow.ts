@@ -1,0 +1,109 @@
+// Follows one process's output from the offsets that were read. Only its terminal record is its end; a stream that ends
+// without one was cut, and whoever follows asks again from where it stood.
+
+import type { OutputLine, ProcEnd } from "#wire/agent.ts";
+import { TidegateError } from "#wire/errors.ts";
+import type { FleetClient, OfRun } from "./fleet.ts";
+import { isUnreachable } from "./transport.ts";
+
+/** Where the caller's reading of a process stands. */
+export interface Reading {
+  readonly procId: string;
+  readonly command: readonly string[];
+  /** The container's boot that it was started in, as far as the caller knows. */
+  bootId: string;
+  /** Whether the process has ever been heard of: from then on it is not started a second time. */
+  heard: boolean;
+  /** Bytes read of each output. */
+  out: number;
+  err: number;
+}
+
+/** Where output goes; a promise holds the stream back. */
+export interface Sink {
+  out(bytes: Uint8Array): void | Promise<void>;
+  err(bytes: Uint8Array): void | Promise<void>;
+}
+
+/** How one stretch of following ended. */
+export type Followed =
+  | { readonly kind: "end"; readonly end: ProcEnd }
+  | { readonly kind: "cut"; readonly heard: boolean; readonly why: string }
+  | { readonly kind: "unregistered" }
+  | { readonly kind: "noProcess" }
+  | { readonly kind: "notStarted"; readonly why: string }
+  | { readonly kind: "failed"; readonly why: string };
+
+function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+async function take(reading: Reading, frame: Extract<OutputLine, { s: "out" | "err" }>, sink: Sink): Promise<void> {
+  const bytes = bytesOf(frame.d);
+  const known = Math.max(0, reading[frame.s] - frame.o);
+  if (known >= bytes.length) return;
+  reading[frame.s] = frame.o + bytes.length;
+  await sink[frame.s](bytes.subarray(known));
+}
+
+/** What a refusal of `/exec`, before its stream or as its last line, means for whoever follows. */
+function meaningOf(code: string, detail: string, heard: boolean): Followed {
+  switch (code) {
+    case "ROLLING":
+    case "STOPPING":
+    case "AGENT_FAILED":
+      return { kind: "cut", heard, why: detail };
+    case "NEEDS_ATTACH":
+      return { kind: "unregistered" };
+    case "NO_SUCH_PROCESS":
+    case "NO_SUCH_PROC":
+      return { kind: "noProcess" };
+    case "NOT_STARTED":
+      return { kind: "notStarted", why: detail };
+    default:
+      return { kind: "failed", why: detail };
+  }
+}
+
+/** Starts or finds the process and follows it until its end or until the stream is cut; rejects only with the signal's reason. */
+export async function follow(
+  fleet: FleetClient,
+  ask: OfRun & { readonly command: readonly string[] | null; readonly env: Readonly<Record<string, string>> },
+  reading: Reading,
+  wishes: { readonly sink: Sink; readonly signal: AbortSignal },
+): Promise<Followed> {
+  const { procId, out, err } = reading;
+  const body = {
+    ...ask,
+    command: ask.command === null ? null : [...ask.command],
+    env: { ...ask.env },
+    procId,
+    out,
+    err,
+  };
+  let heard = false;
+  try {
+    for await (const line of fleet.exec(body, wishes.signal)) {
+      heard = true;
+      if ("s" in line) {
+        reading.heard = true;
+        await take(reading, line, wishes.sink);
+      } else if (line.type === "end") {
+        const { type: _, ...end } = line;
+        return end.cause === "not-started"
+          ? { kind: "notStarted", why: end.detail ?? "it did not start" }
+          : { kind: "end", end };
+      } else if (line.type === "error") {
+        return meaningOf(line.code, `${line.title}: ${line.detail}`, heard);
+      } else {
+        reading.heard = true;
+      }
+    }
+    return { kind: "cut", heard, why: "the stream ended before the process did" };
+  } catch (error) {
+    wishes.signal.throwIfAborted();
+    if (!(error instanceof TidegateError)) throw error;
+    if (isUnreachable(error)) return { kind: "cut", heard, why: error.problem.detail };
+    return meaningOf(error.problem.code, error.message, heard);
+  }
+}
