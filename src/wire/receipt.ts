@@ -70,7 +70,13 @@ export const receiptPhaseSchema = z.object({ phase: z.enum(RECEIPT_PHASES), sinc
 export type ReceiptPhase = z.infer<typeof receiptPhaseSchema>;
 
 /** A drain that still closes the fleet after this deploy's lift. */
-const remainingSchema = z.object({ id: z.string(), by: z.string(), reason: z.string(), until: instant, deploy: z.boolean() });
+const remainingSchema = z.object({
+  id: z.string(),
+  by: z.string(),
+  reason: z.string(),
+  until: instant,
+  deploy: z.boolean(),
+});
 
 /** `.tidegate/deploys/<drainId>.json`, and the one document of `deploy all --json`. */
 export const receiptSchema = z.object({
@@ -103,7 +109,11 @@ export const receiptSchema = z.object({
   killed: z.number().or(unknown),
   killedProcesses: z.array(killedProcessSchema),
   reopened: z
-    .object({ at: instant.or(unknown), cause: z.string().or(unknown), stillClosedBy: z.array(remainingSchema).or(unknown) })
+    .object({
+      at: instant.or(unknown),
+      cause: z.string().or(unknown),
+      stillClosedBy: z.array(remainingSchema).or(unknown),
+    })
     .nullable(),
   closedMs: z.number().or(unknown).nullable(),
   effects: z.array(receiptEffectSchema),

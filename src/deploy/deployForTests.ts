@@ -1,0 +1,343 @@
+// A deploy rehearsed: the real runner, lines and receipt over a scripted port and a virtual clock, so that every fact
+// of every effect can be met. What a script does not name goes well.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { budgetsOf, CLOCK, DEFAULT_LEASES } from "#core/budgets.ts";
+import type { Build, Drain } from "#core/drain.ts";
+import type { FleetView, InFlight } from "#core/preflight.ts";
+import type { DeployEffectName, DeployFact, DeployMode, DeployState } from "#core/rollout.ts";
+import { MINUTE } from "#core/time.ts";
+import type { AuditRow, Residents } from "#wire/fleet.ts";
+import { pathsOf, type StatePaths } from "#node/stateFolder.ts";
+import { deploy, type DeployEnded, type DeployGiven } from "#deploy/deploy.ts";
+import { listReceipts } from "#deploy/receiptFile.ts";
+import type { DeployPort, Performed, Seen } from "#deploy/port.ts";
+import type { Uploaded } from "#deploy/steps.ts";
+
+/** 04:44:00Z of some day. */
+export const T0 = Date.UTC(2026, 8, 17, 4, 44);
+export const FROM: Build = { commit: "3f9c1e2", bundle: "b1b1b1", image: "a41b" };
+export const TO: Build = { commit: "7b02d9e", bundle: "b2b2b2", image: "c9e0" };
+export const DRAIN_ID = "d1d1d1d1";
+
+/** A run in flight whose lease ends `minutes` after 04:44. */
+export function runOf(runId: string, minutes: number, more: Partial<InFlight> = {}): InFlight {
+  const leaseUntil = T0 + minutes * MINUTE;
+  return {
+    resource: "repo:local/sample",
+    runId,
+    threadKey: `cli:${runId}`,
+    state: "running",
+    leaseUntil,
+    suspect: false,
+    ...more,
+  };
+}
+
+/** A fleet with these runs in flight. */
+export function fleetOf(runs: readonly InFlight[] = [], more: Partial<FleetView> = {}): FleetView {
+  const quietBy = runs.length === 0 ? null : Math.max(...runs.map((run) => run.leaseUntil));
+  return {
+    protocol: 1,
+    now: T0,
+    drains: [],
+    unreadableDrains: 0,
+    runs,
+    attaching: 0,
+    quietBy,
+    unreadable: [],
+    ...more,
+  };
+}
+
+/** A live drain of a deploy. */
+export function drainOf(id: string, at: number, more: Partial<Drain> = {}): Drain {
+  return {
+    id,
+    since: at,
+    until: at + 65 * MINUTE,
+    by: "ci",
+    reason: "deploy 7b02d9e",
+    principal: "drain",
+    deploy: true,
+    phase: "draining",
+    phaseSince: at,
+    phaseUntil: at + CLOCK.pulseBoundMs,
+    build: TO,
+    sealing: { state: "none", attempt: 0, until: at },
+    holds: [],
+    ...more,
+  };
+}
+
+/** `GET /residents` as the view's source. */
+export function residentsOf(view: FleetView, more: Partial<Residents> = {}): Residents {
+  const row = {
+    url: "/src",
+    setup: null,
+    test: null,
+    state: "ready",
+    readiness: "ready",
+    runsInFlight: view.runs.length,
+    attaching: 0,
+    opsInFlight: 0,
+    imageReport: "current",
+    image: "a41b",
+    bootId: "boot1",
+    readable: true,
+    suspect: 0,
+    detail: null,
+  } as const;
+  const runs = view.runs.map((run) => ({ ...run, kind: "run" as const, generation: 0, since: T0 - MINUTE }));
+  return {
+    now: view.now,
+    protocol: view.protocol,
+    build: FROM,
+    generation: 1,
+    drainId: null,
+    draining: null,
+    drains: [...view.drains],
+    unreadableDrains: 0,
+    residents: [{ resource: "repo:local/sample", ...row }],
+    runs,
+    attaching: view.attaching,
+    quietBy: view.quietBy,
+    longestLeaseMs: 45 * MINUTE,
+    capMinutes: 90,
+    ...more,
+  };
+}
+
+/** A row of the audit log. */
+export const auditOf = (what: string, at: number, more: Partial<AuditRow> = {}): AuditRow => ({
+  id: 1,
+  at,
+  what,
+  principal: "registry",
+  drainId: null,
+  resource: null,
+  runId: null,
+  by: null,
+  reason: null,
+  cause: null,
+  ...more,
+});
+
+type Scripted =
+  | DeployFact
+  | Performed
+  | "hang"
+  | "throw"
+  | ((state: DeployState, now: number) => DeployFact | Performed);
+
+/** What each effect answers, in turn; the last answer is repeated, and an effect without a script goes well. */
+export interface Script {
+  readonly mode?: DeployMode;
+  readonly facts?: Partial<Record<Exclude<DeployEffectName, "done">, readonly Scripted[]>>;
+  readonly audit?: readonly AuditRow[];
+  readonly uploaded?: Uploaded;
+  /** The signal comes while this effect is under way. */
+  readonly signalIn?: DeployEffectName;
+  readonly signal?: "SIGINT" | "SIGTERM";
+  readonly watch?: DeployGiven["watch"];
+}
+
+/** A rehearsal's course. */
+export interface Rehearsed extends DeployEnded {
+  readonly effects: readonly string[];
+  readonly lines: readonly string[];
+  readonly aborted: readonly string[];
+  readonly paths: StatePaths;
+}
+
+const asPerformed = (answer: DeployFact | Performed): Performed => ("fact" in answer ? answer : { fact: answer });
+
+function welcome(script: Script, state: DeployState, now: number): Performed {
+  const { drainId, effect } = state;
+  const swapping = drainOf(drainId, state.drain?.since ?? now, {
+    phase: "swapping",
+    phaseUntil: now + CLOCK.swapBoundMs,
+  });
+  const uploaded = script.uploaded ?? { outcome: "landed", why: "", killed: [], ms: 412 };
+  const served = { drainId, generation: 2 };
+  const quiet = fleetOf([], { now });
+  switch (effect.do) {
+    case "preflight":
+      return {
+        fact: { kind: "viewed", view: quiet, served: { drainId: null, generation: 1 } },
+        seen: [{ kind: "residents", residents: residentsOf(quiet) }],
+      };
+    case "look":
+      return {
+        fact: { kind: "viewed", view: quiet, served: { drainId: null, generation: 1 } },
+        seen: [{ kind: "residents", residents: residentsOf(quiet) }],
+      };
+    case "drain":
+    case "pulse":
+      return {
+        fact: {
+          kind: "drained",
+          drain: drainOf(drainId, state.drain?.since ?? now, { phaseUntil: now + CLOCK.pulseBoundMs }),
+        },
+      };
+    case "mint":
+      return { fact: { kind: "minted", id: "d2d2d2d2" } };
+    case "pause":
+      return { fact: { kind: "woke", quiet: false } };
+    case "seal":
+      return { fact: { kind: "sealed", drain: swapping } };
+    case "confirm":
+      return { fact: { kind: "confirmed" } };
+    case "upload":
+      return {
+        fact: { kind: "uploaded", outcome: uploaded.outcome, why: uploaded.why },
+        seen: [{ kind: "uploaded", uploaded }],
+      };
+    case "readBack":
+    case "liveGate":
+      return { fact: { kind: "serves", served } };
+    default:
+      return { fact: { kind: "lifted" }, seen: [{ kind: "lifted", at: now, remaining: [] }] };
+  }
+}
+
+class Rehearsal {
+  now = T0;
+  readonly effects: string[] = [];
+  readonly aborted: string[] = [];
+  readonly #script: Script;
+  readonly #turns = new Map<string, number>();
+  #listener: ((signal: "SIGINT" | "SIGTERM") => void) | null = null;
+  #signalled = false;
+
+  constructor(script: Script) {
+    this.#script = script;
+  }
+
+  readonly interrupts = {
+    onFirst: (listener: (signal: "SIGINT" | "SIGTERM") => void): (() => void) => {
+      if (this.#signalled) listener(this.#script.signal ?? "SIGINT");
+      else this.#listener = listener;
+      return () => {
+        this.#listener = null;
+      };
+    },
+  };
+
+  async #perform(state: DeployState, signal: AbortSignal): Promise<Performed> {
+    const name = state.effect.do;
+    this.effects.push(name);
+    if (name === "done") throw new Error("the port has no such effect");
+    const script = this.#script.facts?.[name] ?? [];
+    const turn = this.#turns.get(name) ?? 0;
+    this.#turns.set(name, turn + 1);
+    const answer = script[Math.min(turn, script.length - 1)];
+    if (this.#script.signalIn === name && !this.#signalled) {
+      this.#signalled = true;
+      this.#listener?.(this.#script.signal ?? "SIGINT");
+    }
+    if (answer === "hang") return this.#hang(name, signal);
+    if (answer === "throw") throw new Error("ECONNRESET");
+    const then = state.effect.do === "pause" ? state.effect.at : this.now + 100;
+    if (answer === undefined) {
+      this.now = Math.max(this.now, then);
+      return welcome(this.#script, state, this.now);
+    }
+    const performed = asPerformed(typeof answer === "function" ? answer(state, this.now) : answer);
+    if (!(performed.fact.kind === "woke" && performed.fact.quiet)) this.now = Math.max(this.now, then);
+    return performed;
+  }
+
+  #hang(name: string, signal: AbortSignal): Promise<Performed> {
+    return new Promise((_, reject) => {
+      signal.addEventListener("abort", () => {
+        this.aborted.push(name);
+        reject(signal.reason);
+      });
+    });
+  }
+
+  port(keep: (state: DeployState, seen: readonly Seen[]) => void): DeployPort {
+    const perform = (state: DeployState, signal: AbortSignal): Promise<Performed> => this.#perform(state, signal);
+    return {
+      preflight: perform,
+      drain: perform,
+      mint: perform,
+      look: perform,
+      pause: perform,
+      pulse: perform,
+      seal: perform,
+      confirm: perform,
+      upload: perform,
+      readBack: perform,
+      liveGate: perform,
+      lift: perform,
+      done: async (state) => {
+        this.effects.push("done");
+        const rows = this.#script.audit;
+        const seen: readonly Seen[] = rows === undefined ? [] : [{ kind: "audit", rows }];
+        keep(state, seen);
+        return Promise.resolve(seen);
+      },
+    };
+  }
+}
+
+const unused = (): never => {
+  throw new Error("a rehearsal asks no fleet");
+};
+
+/** Rehearses one deploy. */
+export async function rehearse(context: TestContext, script: Script = {}): Promise<Rehearsed> {
+  const home = mkdtempSync(join(tmpdir(), "tidegate-deploy-"));
+  context.after(() => rmSync(home, { recursive: true, force: true }));
+  const paths = pathsOf(home);
+  const rehearsal = new Rehearsal(script);
+  const lines: string[] = [];
+  const ended = await deploy({
+    paths,
+    fleet: { residents: unused, drains: unused, drain: unused, seal: unused, undrain: unused, newestAudit: unused },
+    watch: script.watch ?? null,
+    clock: { now: () => rehearsal.now, sleep: unused },
+    budgets: budgetsOf(DEFAULT_LEASES),
+    step: { name: "resident", drained: true, swap: { upload: unused, recall: unused }, live: unused },
+    mode: script.mode ?? "drained",
+    drainId: DRAIN_ID,
+    asker: { by: "ci", reason: "deploy 7b02d9e" },
+    from: FROM,
+    to: TO,
+    mint: unused,
+    interrupts: rehearsal.interrupts,
+    makePort: (parts) => rehearsal.port(parts.keep),
+    onLine: (line) => lines.push(line.text),
+    onTurn: () => undefined,
+  });
+  return { ...ended, effects: rehearsal.effects, lines, aborted: rehearsal.aborted, paths };
+}
+
+/** A look at a fleet with these runs in flight. */
+export const viewed = (runs: ReturnType<typeof runOf>[], more: Parameters<typeof fleetOf>[1] = {}): Performed => {
+  const view = fleetOf(runs, more);
+  return {
+    fact: { kind: "viewed", view, served: { drainId: null, generation: 1 } },
+    seen: [{ kind: "residents", residents: residentsOf(view) }],
+  };
+};
+
+/** Some line matches. */
+export const says = (deployed: Rehearsed, pattern: RegExp): void => {
+  assert.ok(
+    deployed.lines.some((line) => pattern.test(line)),
+    `no line says ${pattern}:\n${deployed.lines.join("\n")}`,
+  );
+};
+/** The receipt says this, and is kept as it was made. */
+export const ends = (deployed: Rehearsed, result: string, code: number): void => {
+  assert.equal(deployed.receipt.result, result);
+  assert.equal(deployed.receipt.exitCode, code);
+  assert.deepEqual(listReceipts(deployed.paths), [deployed.receipt], "the receipt is kept as it was made");
+};

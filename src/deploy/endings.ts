@@ -1,0 +1,116 @@
+// How a deploy ended, in words and as an exit code. What is not known is said as unknown, never as deployed or failed.
+
+import { inFlightWords, runWords, stillClosedWords, byItself, type Line } from "#deploy/lines.ts";
+import type { DeployState, DeployStop } from "#core/rollout.ts";
+import { PROTOCOL } from "#core/preflight.ts";
+import { clockOf, formatDuration, hourMinuteOf } from "#core/time.ts";
+import type { Receipt } from "#wire/receipt.ts";
+
+/** Exit codes of `deploy` (checklists.md, "The CLI"). */
+export const EXIT = { done: 0, failed: 1, usage: 2, refused: 3, denied: 4, partial: 5, pending: 8 } as const;
+
+/** The exit code of a deploy that has ended. */
+export function exitCodeOf(state: DeployState): number {
+  switch (state.stop?.kind) {
+    case "deployed":
+      return EXIT.done;
+    case "refused":
+      return EXIT.refused;
+    case "denied":
+      return EXIT.denied;
+    case "unknown":
+      return EXIT.pending;
+    case "stopped":
+      return state.stop.signal === "SIGINT" ? 130 : 143;
+    default:
+      return EXIT.failed;
+  }
+}
+
+function refusedWords(state: DeployState, stop: Extract<DeployStop, { kind: "refused" }>): string {
+  const { by } = stop;
+  switch (by.kind) {
+    case "busy": {
+      const waited = formatDuration(state.budgetUntil - state.startedAt);
+      const who = by.runs.map((run) => `${runWords(run)} until ${hourMinuteOf(run.leaseUntil)}`).join(", ");
+      return `the wait of ${waited} ran out with ${inFlightWords(by.runs, by.attaching)}${who === "" ? "" : `: ${who}`}`;
+    }
+    case "unreadable":
+      return `the fleet cannot be read: ${by.what.join(", ")}`;
+    case "deployInProgress":
+      return `${by.drain.by} has been deploying since ${clockOf(by.drain.since)} (drain ${by.drain.id})`;
+    case "protocolApart":
+      return `the fleet speaks protocol ${by.theirs} and this build ${PROTOCOL}`;
+    case "uploadRefused":
+      return `the swap was refused: ${by.why}`;
+    case "sealTaken":
+      return "the drain ended between seal and swap, so nothing was uploaded";
+  }
+}
+
+/** Why a deploy ended as it did, without its advice; null for one that simply landed. */
+export function whyOf(state: DeployState): string | null {
+  const { stop } = state;
+  switch (stop?.kind) {
+    case undefined:
+      return "the deploy has not ended";
+    case "deployed":
+      return null;
+    case "refused":
+      return refusedWords(state, stop);
+    case "failed":
+    case "denied":
+      return stop.why;
+    case "unknown":
+      return "nobody knows whether the upload landed: the fleet did not serve it before the swap bound";
+    case "stopped":
+      return state.outcome === "unknown"
+        ? `${stop.signal} during the upload: whether it lands is unknown`
+        : `ended by ${stop.signal}`;
+  }
+}
+
+function adviceOf(state: DeployState): string {
+  const { stop } = state;
+  if (stop?.kind === "unknown" || state.outcome === "unknown") return "see what is served: npx tidegate status";
+  if (stop?.kind === "denied") return "use a bearer of the scope named: .tidegate/tokens.json has them on this machine";
+  if (stop?.kind === "refused" && stop.by.kind === "busy")
+    return "see what runs: npx tidegate status; to kill it: npx tidegate deploy --force";
+  if (stop?.kind === "refused" && stop.by.kind === "deployInProgress")
+    return "wait for it; a dead one ends by itself within two minutes: npx tidegate drain status";
+  if (stop?.kind === "refused" && stop.by.kind === "protocolApart")
+    return "only npx tidegate deploy --force passes over that";
+  return "then again: npx tidegate deploy";
+}
+
+function headOf(state: DeployState, receipt: Receipt): Line {
+  const { stop } = state;
+  const why = whyOf(state) ?? "";
+  if (stop?.kind === "deployed") {
+    const closed = typeof receipt.closedMs === "number" ? `, closed ${formatDuration(receipt.closedMs)}` : "";
+    const level = receipt.killed === 0 ? "notice" : "warning";
+    return { level, text: `deployed ${receipt.build.to.commit}${closed}, killed ${receipt.killed}` };
+  }
+  if (state.outcome === "unknown") return { level: "error", text: `unknown whether it landed — ${why}` };
+  if (stop?.kind === "failed" && state.outcome === "failed")
+    return { level: "error", text: `the swap failed — ${why}` };
+  const level = stop?.kind === "stopped" ? "warning" : "error";
+  return { level, text: `nothing deployed — ${why}` };
+}
+
+/** The last lines of a deploy: how it ended, what to type next, and at the very end what still closes the fleet. */
+export function endingLines(state: DeployState, receipt: Receipt): readonly Line[] {
+  const head = headOf(state, receipt);
+  const advice: Line[] = state.stop?.kind === "deployed" ? [] : [{ level: "info", text: adviceOf(state) }];
+  const left: Line[] = state.asked && state.lifted !== "open" ? [{ level: "warning", text: byItself(state) }] : [];
+  const remaining = receipt.reopened?.stillClosedBy ?? [];
+  const closed = remaining === "unknown" || remaining.length === 0 ? [] : [stillClosed(remaining)];
+  return [head, ...advice, ...left, ...closed];
+}
+
+function stillClosed(remaining: readonly { by: string; reason: string; until: number }[]): Line {
+  return {
+    level: "warning",
+    text: `fleet stays closed by ${stillClosedWords(remaining)} — npx tidegate drain lift opens it`,
+  };
+}

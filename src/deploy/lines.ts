@@ -1,0 +1,276 @@
+// What a deploy says while it goes on, as a pure fold over its turns: the same words on a terminal and in CI.
+
+import { CLOCK, LIMIT } from "#core/budgets.ts";
+import { endOf, type Build } from "#core/drain.ts";
+import type { FleetView, InFlight } from "#core/preflight.ts";
+import type { DeployMode, DeployState } from "#core/rollout.ts";
+import { clockOf, formatDuration, hourMinuteOf, MINUTE, type Instant } from "#core/time.ts";
+import { shortNameOf } from "#wire/names.ts";
+import type { DeployTurn } from "#deploy/run.ts";
+
+export const LINE_LEVELS = ["info", "notice", "warning", "error"] as const;
+
+/** One line, and how loud it is where that can be shown. */
+export interface Line {
+  readonly level: (typeof LINE_LEVELS)[number];
+  readonly text: string;
+}
+
+/** What has been said already, so that nothing is said twice. */
+export interface Telling {
+  readonly minute: number;
+  readonly named: readonly InFlight[];
+  readonly beyond: readonly string[];
+  readonly sealRefused: boolean;
+}
+
+/** Nothing said yet. */
+export const SILENT: Telling = { minute: 0, named: [], beyond: [], sealRefused: false };
+
+const info = (text: string): Line => ({ level: "info", text });
+const notice = (text: string): Line => ({ level: "notice", text });
+const warning = (text: string): Line => ({ level: "warning", text });
+
+/** `2 runs in flight`, `1 run in flight, 1 attaching`. */
+export function inFlightWords(runs: readonly InFlight[], attaching: number): string {
+  const running = runs.filter((run) => run.state === "running").length;
+  const coming = runs.length - running + attaching;
+  const words = [
+    ...(running > 0 || coming === 0 ? [`${running} run${running === 1 ? "" : "s"} in flight`] : []),
+    ...(coming > 0 ? [`${coming} attaching`] : []),
+  ];
+  return words.join(", ");
+}
+
+/** `r1 (sample, cli:8f2)`. */
+export const runWords = (run: { runId: string; resource: string; threadKey: string }): string =>
+  `${run.runId} (${shortNameOf(run.resource)}, ${run.threadKey})`;
+
+const minutesOf = (span: number): string => `${Math.floor(span / MINUTE)}m`;
+
+/** A build in a few characters: its commit, and its bundle where the commit alone does not tell two apart. */
+export function buildWords(build: Build, other: Build | null): string {
+  const same = other !== null && other.commit === build.commit && other.bundle !== build.bundle;
+  return same || build.commit === "none" ? `${build.commit}/${build.bundle}` : build.commit;
+}
+
+/** The shape of a deploy: from build → to build, and whether the image changes. */
+export function shapeLine(step: string, from: Build | null, to: Build): Line {
+  const before = from === null ? "unknown" : buildWords(from, to);
+  const image =
+    from === null
+      ? `image ${to.image}`
+      : from.image === to.image
+        ? `image ${to.image} unchanged`
+        : `image ${from.image} → ${to.image}`;
+  return info(`${step}: ${before} → ${buildWords(to, from)}, ${image}`);
+}
+
+/** What is said before the first effect. */
+export function openingLines(mode: DeployMode): readonly Line[] {
+  if (mode !== "undrained") return [];
+  return [
+    warning("RESIDENT_DRAIN_TOKEN is not set — waiting without a drain"),
+    info(`waits at most ${minutesOf(CLOCK.undrainedWaitMs)} for a moment with nothing in flight`),
+  ];
+}
+
+function newRunLines(telling: Telling, view: FleetView): { named: readonly InFlight[]; lines: Line[] } {
+  const fresh = view.runs.filter((run) => !telling.named.some((known) => known.runId === run.runId));
+  const gone = telling.named.filter((known) => !view.runs.some((run) => run.runId === known.runId));
+  const lines = [
+    ...fresh.map((run) =>
+      info(
+        `waits for ${runWords(run)} — its lease ends ${hourMinuteOf(run.leaseUntil)}${run.suspect ? "; suspect: no process behind it" : ""}`,
+      ),
+    ),
+    ...gone.map((run) => info(`${runWords(run)} ended — ${inFlightWords(view.runs, view.attaching)}`)),
+  ];
+  return { named: view.runs, lines };
+}
+
+function beyondLines(
+  telling: Telling,
+  view: FleetView,
+  budgetUntil: Instant,
+): { beyond: readonly string[]; lines: Line[] } {
+  const late = view.runs.filter((run) => run.leaseUntil >= budgetUntil && !telling.beyond.includes(run.runId));
+  const lines = late.map((run) =>
+    warning(
+      `${runWords(run)} may go on until ${hourMinuteOf(run.leaseUntil)}, beyond this wait's end at ${hourMinuteOf(budgetUntil)} — unless it ends sooner nothing is deployed`,
+    ),
+  );
+  return { beyond: [...telling.beyond, ...late.map((run) => run.runId)], lines };
+}
+
+const isWaiting = (state: DeployState): boolean =>
+  state.stop === null && ["look", "pause", "pulse", "seal"].includes(state.effect.do) && state.outcome === "none";
+
+function heartbeat(telling: Telling, state: DeployState, now: Instant): { minute: number; lines: Line[] } {
+  const minute = Math.floor((now - state.startedAt) / MINUTE);
+  const { view } = state;
+  if (minute <= telling.minute || view === null || !isWaiting(state)) return { minute: telling.minute, lines: [] };
+  const of = minutesOf(state.budgetUntil - state.startedAt);
+  const quietBy = view.quietBy === null ? "" : `, quiet by ${hourMinuteOf(view.quietBy)}`;
+  return {
+    minute,
+    lines: [info(`waited ${minute}m of ${of} — ${inFlightWords(view.runs, view.attaching)}${quietBy}`)],
+  };
+}
+
+function afterLook(telling: Telling, { after }: DeployTurn): { telling: Telling; lines: Line[] } {
+  if (after.view === null || after.mode === "forced") return { telling, lines: [] };
+  const named = newRunLines(telling, after.view);
+  const beyond = beyondLines(telling, after.view, after.budgetUntil);
+  return {
+    telling: { ...telling, named: named.named, beyond: beyond.beyond, sealRefused: false },
+    lines: [...named.lines, ...beyond.lines],
+  };
+}
+
+function lostLines({ before, after }: DeployTurn, why: string): Line[] {
+  const { effect } = before;
+  switch (effect.do) {
+    case "lift":
+      return after.lifted === "lost"
+        ? [warning(`the lift was not answered (${why}) — ${byItself(before)}`)]
+        : [info(`the lift was not answered (${why}) — asked again`)];
+    case "upload":
+      return [warning(unansweredWords(why, after))];
+    case "preflight":
+    case "look":
+      return after.stop === null
+        ? [
+            warning(
+              `the fleet cannot be read (${why}) — nothing is taken for quiet; look ${after.unreadableLooks} of ${LIMIT.unreadableLooks}`,
+            ),
+          ]
+        : [];
+    case "readBack":
+    case "liveGate":
+      return [];
+    default:
+      return after.stop === null
+        ? [warning(`no answer to the ${effect.do === "drain" ? "drain" : effect.do} (${why}) — asked again`)]
+        : [];
+  }
+}
+
+const unansweredWords = (why: string, state: DeployState): string =>
+  `the swap gave no answer (${why}) — reading back what is served, until ${clockOf(state.swapUntil)}`;
+
+/** When the fleet opens by itself if this deploy does nothing any more. */
+export function byItself(state: DeployState): string {
+  if (!state.asked) return "the fleet was not closed by this deploy";
+  if (state.drain === null) return `the fleet opens by itself within ${formatDuration(CLOCK.pulseBoundMs)}`;
+  return `the fleet opens by itself at ${clockOf(endOf(state.drain).at)}`;
+}
+
+function uploadedLines({ after, fact, seen }: DeployTurn): Line[] {
+  if (fact.kind !== "uploaded") return [];
+  const uploaded = seen.find((one) => one.kind === "uploaded")?.uploaded;
+  const took = uploaded === undefined || uploaded.ms === null ? "" : ` in ${Math.round(uploaded.ms)} ms`;
+  if (fact.outcome === "landed") return [info(`swapped${took}`)];
+  return fact.outcome === "unknown" ? [warning(unansweredWords(fact.why, after))] : [];
+}
+
+function servesLines({ before, after, fact }: DeployTurn, to: Build): Line[] {
+  if (fact.kind !== "serves" || after.outcome !== "landed") return [];
+  if (before.effect.do === "readBack" && after.effect.do === "liveGate")
+    return [info("the swap landed: its answer was lost, what is served shows it")];
+  const served = fact.served;
+  return after.stop?.kind === "deployed" && served !== null
+    ? [notice(`live — /healthz serves ${to.commit}, generation ${served.generation}`)]
+    : [];
+}
+
+function factLines(turn: DeployTurn, builds: { from: Build | null; to: Build }): Line[] {
+  const { before, after, fact } = turn;
+  switch (fact.kind) {
+    case "drained":
+      return before.effect.do === "drain"
+        ? [notice(`fleet drained — /attach refuses new runs until ${clockOf(fact.drain.until)}`)]
+        : [];
+    case "minted":
+      return [
+        warning(
+          `drain ${before.drainId} ended before the swap (lifted, or its pulse came too late) — closing anew as ${fact.id}`,
+        ),
+      ];
+    case "lost":
+      return lostLines(turn, fact.why);
+    case "unreadable":
+      return lostLines(turn, fact.why);
+    case "sealed":
+      return [
+        info(`fleet sealed — nothing is in flight, and nothing becomes so before ${clockOf(endOf(fact.drain).at)}`),
+      ];
+    case "confirmed":
+      return [
+        info(
+          `swapping — ${builds.from === null ? "unknown" : buildWords(builds.from, builds.to)} → ${buildWords(builds.to, builds.from)}`,
+        ),
+      ];
+    case "uploaded":
+      return uploadedLines(turn);
+    case "serves":
+      return servesLines(turn, builds.to);
+    case "lifted":
+      return liftedLines(turn);
+    case "deferred":
+      return [warning(`fleet stays closed — an upload may still land; it opens by itself at ${clockOf(fact.at)}`)];
+    case "signal":
+      return signalLines(after, fact.signal);
+    default:
+      return [];
+  }
+}
+
+/** Whose drains still close the fleet, each with its end. */
+export function stillClosedWords(drains: readonly { by: string; reason: string; until: Instant }[]): string {
+  return drains.map((drain) => `${drain.by} (${drain.reason}) until ${clockOf(drain.until)}`).join(", and by ");
+}
+
+function liftedLines({ seen }: DeployTurn): Line[] {
+  const remaining = seen.find((one) => one.kind === "lifted")?.remaining ?? [];
+  if (remaining.length === 0) return [notice("fleet reopened")];
+  return [warning(`this deploy's drain is lifted — the fleet stays closed by ${stillClosedWords(remaining)}`)];
+}
+
+function signalLines(after: DeployState, signal: string): Line[] {
+  if (after.effect.do === "lift") return [warning(`${signal} — stops waiting and lifts`)];
+  if (after.outcome !== "unknown") return [warning(`${signal} — stops; nothing was closed and nothing is deployed`)];
+  return [warning(`${signal} during the upload — whether it lands is unknown; ${byItself(after)}`)];
+}
+
+function sealRefusedLines(telling: Telling, { fact }: DeployTurn): { telling: Telling; lines: Line[] } {
+  if (fact.kind !== "notSealed") return { telling, lines: [] };
+  if (fact.unreadable.length > 0)
+    return { telling, lines: [warning(`not sealed — ${fact.unreadable.join(", ")} cannot be read`)] };
+  const lines = telling.sealRefused ? [] : [info("not sealed yet — something was admitted meanwhile; waits on")];
+  return { telling: { ...telling, sealRefused: true }, lines };
+}
+
+/** What one turn of the deploy says, and what has then been said. */
+export function tell(
+  telling: Telling,
+  turn: DeployTurn,
+  builds: { from: Build | null; to: Build },
+): { telling: Telling; lines: readonly Line[] } {
+  const said = factLines(turn, builds);
+  const looked =
+    turn.fact.kind === "drained" || turn.fact.kind === "viewed" ? afterShown(telling, turn) : { telling, lines: [] };
+  const refused = sealRefusedLines(looked.telling, turn);
+  const beat = heartbeat(refused.telling, turn.after, turn.until);
+  return {
+    telling: { ...refused.telling, minute: beat.minute },
+    lines: [...said, ...looked.lines, ...refused.lines, ...beat.lines],
+  };
+}
+
+/** A drained deploy names its runs once the door is closed, and what each look changes; the preflight alone says nothing. */
+function afterShown(telling: Telling, turn: DeployTurn): { telling: Telling; lines: Line[] } {
+  const { before, after } = turn;
+  const silent = before.effect.do === "preflight" && after.mode === "drained";
+  return silent || before.effect.do === "pulse" ? { telling, lines: [] } : afterLook(telling, turn);
+}
