@@ -1,6 +1,6 @@
 // Parse once, at the edge. A body that does not fit becomes a 400 that names the field and says what would fit.
 
-import * as z from "zod";
+import type * as z from "zod";
 import { fail, ok, type Result } from "#core/result.ts";
 import { problemOf, type Problem } from "./errors.ts";
 

@@ -1,7 +1,7 @@
 // What a resident and the Worker ask the agent inside a container. A refusal of the agent becomes a problem of ours by its
 // code; an agent that cannot be reached is a container that rolls, which a caller waits for.
 
-import * as z from "zod";
+import type * as z from "zod";
 import { CLOCK, REAL } from "#core/budgets.ts";
 import {
   fileContent, filePutResult, keepResult, mirrorLine, procList, procView, pushResult, stopResult, worktreeLine, worktreeList,
@@ -59,7 +59,7 @@ export async function askAgent(port: ContainerPort, at: AgentAt, path: string, i
 }
 
 /** The lines of an ndjson answer as they come. */
-export async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<unknown> {
+export async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator {
   if (body === null) return;
   const decoder = new TextDecoder();
   let rest = "";

@@ -11,7 +11,8 @@ export async function jsonBody(request: Request, limit: number): Promise<unknown
   if (declared > limit) raise("TOO_LARGE", `${declared} bytes; the limit is ${limit}`);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request.body ?? []) {
+  const stream: AsyncIterable<Uint8Array> | Uint8Array[] = request.body ?? [];
+  for await (const chunk of stream) {
     size += chunk.byteLength;
     if (size > limit) raise("TOO_LARGE", `more than the limit of ${limit} bytes`);
     chunks.push(chunk);

@@ -11,7 +11,8 @@ import type { DrainBody, UndrainBody } from "#wire/drain.ts";
 import { problemOf, type Problem } from "#wire/errors.ts";
 import { residentOf, type LookQuestion, type LookReply, type UndrainReply } from "../ports.ts";
 import { messageOf, within } from "../root.ts";
-import { changed, takeReport, writeBook, type Registry } from "./registry.ts";
+import { changed, takeReport, writeBook } from "./registry.ts";
+import type { Registry } from "./registryParts.ts";
 
 /** One question of a resident: answered, and its attach counted, in one step (protocol.md, "The gate", 3). */
 export function look(registry: Registry, question: LookQuestion): LookReply {

@@ -10,7 +10,8 @@ import type { OnboardBody } from "#wire/attach.ts";
 import { problemOf, type Problem } from "#wire/errors.ts";
 import { residentOf } from "../ports.ts";
 import { messageOf, within } from "../root.ts";
-import { changed, takeReport, type Registry } from "./registry.ts";
+import { changed, takeReport } from "./registry.ts";
+import type { Registry } from "./registryParts.ts";
 import { newMeta } from "./store.ts";
 
 function frozen({ store, root }: Registry): Problem | undefined {

@@ -1,21 +1,11 @@
-// What the registry's parts share: one object's storage, clock and sockets. A change ends in `changed`, which tells
-// every watch, arms the alarm for the next end, and nothing else.
+// What every change of the registry does: it is written in the step that decided it, then `changed` tells every watch and
+// arms the alarm for the next end, and nothing else.
 
 import { nextEnd, settle, type DrainBook } from "#core/drain.ts";
 import { applyWord } from "#core/quiet.ts";
-import type { Env, Root } from "../root.ts";
 import type { Report } from "../ports.ts";
-import type { Audit } from "./audit.ts";
-import type { RegistryStore } from "./store.ts";
+import type { Registry } from "./registryParts.ts";
 import { frameOf } from "./views.ts";
-
-export interface Registry {
-  readonly env: Env;
-  readonly root: Root;
-  readonly store: RegistryStore;
-  readonly audit: Audit;
-  readonly state: DurableObjectState;
-}
 
 /** Replaces the book in the step that decided it. */
 export function writeBook(registry: Registry, after: DrainBook): void {

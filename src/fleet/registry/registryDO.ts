@@ -14,7 +14,8 @@ import { rootOf, type Env } from "../root.ts";
 import { auditOf } from "./audit.ts";
 import * as closing from "./closing.ts";
 import * as membership from "./membership.ts";
-import { arm, changed, takeReport, tick, type Registry } from "./registry.ts";
+import { arm, changed, takeReport, tick } from "./registry.ts";
+import type { Registry } from "./registryParts.ts";
 import { registryStore } from "./store.ts";
 import { drainsView, frameOf, residentsView } from "./views.ts";
 

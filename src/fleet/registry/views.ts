@@ -6,7 +6,7 @@ import { sumOf } from "#core/quiet.ts";
 import { imageReportOf, readinessOf, type ResidentState } from "#core/readiness.ts";
 import type { Drains } from "#wire/drain.ts";
 import type { ResidentRow, Residents, RunRow, WatchFrame } from "#wire/fleet.ts";
-import type { Registry } from "./registry.ts";
+import type { Registry } from "./registryParts.ts";
 import type { Meta } from "./store.ts";
 
 /** Every run in flight: its row, or that it was told *open* and has no row yet is in `attaching`. */

@@ -10,27 +10,18 @@ import type { AttachBody, Binding } from "#wire/attach.ts";
 import { problemIn, problemOf, type Problem } from "#wire/errors.ts";
 import { registryOf } from "../ports.ts";
 import { messageOf } from "../root.ts";
-import { streamFlight, takeOff, type Flight, type Takeoff } from "./flight.ts";
+import { streamFlight, takeOff, type Flight, type Leader, type Workspace } from "./flight.ts";
 import { release } from "./release.ts";
 import { agentOf, arm, closeLook, flush, openLook, type Resident } from "./resident.ts";
 
-/** What a workspace is made of; `worktree` is null for the provision of a resident itself. */
-export interface Workspace {
-  readonly path: string;
-  readonly branch: string;
-  readonly base: string;
-  readonly head: string;
-}
-
 /** One attach's own: what is asked of the agent, and what the last question was. */
-interface Work {
+interface Work extends Leader {
   readonly resident: Resident;
   readonly ask: AttachAsk;
   readonly provision: (say: (line: string) => void) => Promise<Workspace>;
-  readonly flight: Takeoff<Binding>;
+  /** The attach of the same run that was under way when this one arrived. */
+  leader: Leader | undefined;
   look: LookId | null;
-  made: Workspace | null;
-  quietBy: number | null;
 }
 
 /** Takes one of the provisioning slots, in order of arrival. */
@@ -95,7 +86,7 @@ function writeRow(work: Work, look: Look): AttachFact {
 async function provision(work: Work): Promise<AttachFact> {
   work.flight.decide(null);
   try {
-    work.made = await inSlot(work.resident, () => work.provision(work.flight.say));
+    work.made = await inSlot(work.resident, () => work.provision((line) => work.flight.say(line)));
     return { kind: "provisioned" };
   } catch (thrown) {
     const why = failureOf(thrown);
@@ -105,8 +96,8 @@ async function provision(work: Work): Promise<AttachFact> {
 }
 
 async function perform(work: Work, effect: AttachEffect): Promise<AttachFact> {
-  const { resident, ask } = work;
-  const { storage, root } = resident;
+  const { resident } = work;
+  const { storage } = resident;
   switch (effect.do) {
     case "look":
       return askRegistry(work, effect.seal?.attempt ?? null);
@@ -126,11 +117,40 @@ async function perform(work: Work, effect: AttachEffect): Promise<AttachFact> {
       storage.step((store) => endStep(store, runId, seq));
       return { kind: "dropped" };
     }
-    default: {
-      const arrival = storage.step((store) => arriveStep(store, ask, false, root.budgets, root.clock.now()));
-      return { kind: "arrived", arrival, seal: storage.now().seal };
-    }
+    case "join":
+      return join(work);
+    default:
+      return arrive(work);
   }
+}
+
+/** Judged in one step with joining: whoever is first of its run to arrive leads, and every other one follows it. */
+function arrive(work: Work): AttachFact {
+  const { resident, ask } = work;
+  const { storage, root, memory } = resident;
+  const leading = memory.leading.get(ask.runId);
+  work.leader = leading === work ? undefined : leading;
+  const arrival = storage.step((store) => arriveStep(store, ask, work.leader !== undefined, root.budgets, root.clock.now()));
+  if (arrival.kind !== "join") memory.leading.set(ask.runId, work);
+  return { kind: "arrived", arrival, seal: storage.now().seal };
+}
+
+/** Follows the leader to its answer, with its progress and its workspace. */
+async function join(work: Work): Promise<AttachFact> {
+  const { leader, flight } = work;
+  if (leader === undefined) {
+    const why: ProvisionFailure = { code: "ROLLING", detail: "an attach of this run was cut off", transient: true };
+    return { kind: "joined", answer: { kind: "failed", why } };
+  }
+  leader.flight.listen((line) => flight.say(line));
+  const begun = leader.flight.refused.then((refusal) => {
+    if (refusal === null) flight.decide(null);
+  });
+  const answer = await leader.flight.answered;
+  await begun;
+  work.made = leader.made;
+  work.quietBy = leader.quietBy;
+  return { kind: "joined", answer };
 }
 
 function drainingProblem(answer: Extract<AttachAnswer, { kind: "draining" }>, quietBy: number | null): Problem {
@@ -178,17 +198,13 @@ function bindingOf(work: Work, row: Registration, again: boolean): Binding {
 async function fly(work: Work): Promise<void> {
   const { resident, ask, flight } = work;
   let state = attachOf(ask);
-  while (state.effect.do !== "answer" && state.effect.do !== "join") {
+  while (state.effect.do !== "answer") {
     state = nextAttach(state, await perform(work, state.effect));
     flush(resident);
     arm(resident);
   }
-  if (state.effect.do === "join") {
-    const problem = problemOf("ROLLING", `an attach of run ${ask.runId} is under way`);
-    flight.decide({ answer: { kind: "failed", why: { code: "ROLLING", detail: problem.detail, transient: true } }, problem });
-    return flight.land({ problem });
-  }
   const { answer } = state.effect;
+  flight.answer(answer);
   if (answer.kind === "admitted") return flight.land({ binding: bindingOf(work, answer.row, answer.again) });
   const problem = problemOfAnswer(answer, work);
   flight.decide({ answer, problem });
@@ -201,27 +217,32 @@ function dropUnfinished({ storage }: Resident, runId: string): void {
   if (row !== undefined) storage.step((store) => endStep(store, runId, row.seq));
 }
 
-/** Begins the attach of this run, or joins the one that is under way; from the look to the last line there is one a run. */
+/** An attach that broke answers so, and leaves no row behind. */
+function broke(work: Work, error: unknown): void {
+  const { resident, ask, flight } = work;
+  const problem = problemIn(error) ?? problemOf("INTERNAL", messageOf(error));
+  resident.root.log("error", "an attach broke", { runId: ask.runId, error: messageOf(error) });
+  dropUnfinished(resident, ask.runId);
+  const answer: AttachAnswer = { kind: "failed", why: { code: problem.code, detail: problem.detail, transient: false } };
+  flight.answer(answer);
+  flight.decide({ answer, problem });
+  flight.land({ problem });
+}
+
+/** Begins one attach; a second one of the same run follows the one under way, from its look to its last line. */
 export function beginAttach(
   resident: Resident,
   ask: AttachAsk,
   makeIt: (say: (line: string) => void) => Promise<Workspace>,
 ): Flight<Binding> {
-  const { flights } = resident.memory;
-  const under = flights.get(ask.runId);
-  if (under !== undefined) return under as Flight<Binding>;
-  const flight = takeOff<Binding>(ask.generation);
-  flights.set(ask.runId, flight);
-  const work: Work = { resident, ask, provision: makeIt, flight, look: null, made: null, quietBy: null };
+  const flight = takeOff<Binding>();
+  const work: Work = { resident, ask, provision: makeIt, flight, leader: undefined, look: null, made: null, quietBy: null };
+  const { leading } = resident.memory;
   const flown = fly(work)
-    .catch((error: unknown) => {
-      const problem = problemIn(error) ?? problemOf("INTERNAL", messageOf(error));
-      resident.root.log("error", "an attach broke", { runId: ask.runId, error: messageOf(error) });
-      dropUnfinished(resident, ask.runId);
-      flight.decide({ answer: { kind: "failed", why: { code: "INTERNAL", detail: problem.detail, transient: false } }, problem });
-      flight.land({ problem });
-    })
-    .finally(() => flights.delete(ask.runId));
+    .catch((error: unknown) => broke(work, error))
+    .finally(() => {
+      if (leading.get(ask.runId) === work) leading.delete(ask.runId);
+    });
   resident.state.waitUntil(flown);
   return flight;
 }

@@ -2,16 +2,18 @@
 
 import { REAL } from "#core/budgets.ts";
 import type { AttachAnswer } from "#core/gate.ts";
+import type { Binding } from "#wire/attach.ts";
 import type { Problem } from "#wire/errors.ts";
 
 /** What the attach of a flight came to. */
 export type Landing<B> = { readonly binding: B } | { readonly problem: Problem };
 
 export interface Flight<B = unknown> {
-  readonly generation: number;
   /** A refusal decided before any work, or null once work has begun. */
   readonly refused: Promise<{ readonly answer: AttachAnswer; readonly problem: Problem } | null>;
   readonly landing: Promise<Landing<B>>;
+  /** What the gate answered, for those who joined. */
+  readonly answered: Promise<AttachAnswer>;
   /** Hears each progress line from now on; answers how to stop hearing. */
   listen(hear: (line: string) => void): () => void;
 }
@@ -20,24 +22,43 @@ export interface Flight<B = unknown> {
 export interface Takeoff<B> extends Flight<B> {
   say(line: string): void;
   decide(refusal: { readonly answer: AttachAnswer; readonly problem: Problem } | null): void;
+  answer(answer: AttachAnswer): void;
   land(landing: Landing<B>): void;
 }
 
+/** What a workspace is made of; for the provision of a resident itself only the commit counts. */
+export interface Workspace {
+  readonly path: string;
+  readonly branch: string;
+  readonly base: string;
+  readonly head: string;
+}
+
+/** The first attach of its run to arrive, as those that follow it see it. */
+export interface Leader {
+  readonly flight: Takeoff<Binding>;
+  made: Workspace | null;
+  /** When the fleet is quiet at the latest, as the refusal was told. */
+  quietBy: number | null;
+}
+
 /** A flight that has just begun. */
-export function takeOff<B>(generation: number): Takeoff<B> {
+export function takeOff<B>(): Takeoff<B> {
   const refused = Promise.withResolvers<{ readonly answer: AttachAnswer; readonly problem: Problem } | null>();
   const landing = Promise.withResolvers<Landing<B>>();
+  const answered = Promise.withResolvers<AttachAnswer>();
   const ears = new Set<(line: string) => void>();
   return {
-    generation,
     refused: refused.promise,
     landing: landing.promise,
+    answered: answered.promise,
     listen(hear) {
       ears.add(hear);
       return () => ears.delete(hear);
     },
     say: (line) => ears.forEach((hear) => hear(line)),
     decide: refused.resolve,
+    answer: answered.resolve,
     land: landing.resolve,
   };
 }

@@ -3,11 +3,11 @@
 import type { AttachAsk } from "#core/registration.ts";
 import type { MirrorResult } from "#wire/agent.ts";
 import type { Binding, OnboardBody } from "#wire/attach.ts";
-import { problemOf, type Problem } from "#wire/errors.ts";
+import { problemOf } from "#wire/errors.ts";
 import { registryOf } from "../ports.ts";
 import { messageOf } from "../root.ts";
-import { beginAttach, problemAnswer, type Workspace } from "./attach.ts";
-import { streamFlight, type Flight, type Landing } from "./flight.ts";
+import { beginAttach, problemAnswer } from "./attach.ts";
+import { streamFlight, type Flight, type Landing, type Workspace } from "./flight.ts";
 import { release } from "./release.ts";
 import { agentOf, type Resident } from "./resident.ts";
 
@@ -42,7 +42,7 @@ export async function provisionResident(resident: Resident, body: OnboardBody): 
     return { path: "", branch: mirror.ref, base: mirror.commit, head: mirror.commit };
   });
   const refusal = await flight.refused;
-  const broken = (error: unknown): Landing<Binding> => ({ problem: problemOf("INTERNAL", messageOf(error)) as Problem });
+  const broken = (error: unknown): Landing<Binding> => ({ problem: problemOf("INTERNAL", messageOf(error)) });
   const landing = flight.landing.then((landed) => settle(resident, landed)).catch(broken);
   if (refusal !== null) {
     await landing;

@@ -10,7 +10,7 @@ import { agentClient, type AgentClient } from "../container/agentClient.ts";
 import type { ContainerPort } from "../container/containerPort.ts";
 import { registryOf, type Report } from "../ports.ts";
 import { messageOf, type Env, type Root } from "../root.ts";
-import type { Flight } from "./flight.ts";
+import type { Leader } from "./flight.ts";
 import type { ResidentStorage } from "./store.ts";
 
 export interface Resident {
@@ -27,7 +27,8 @@ export interface Resident {
 export interface Memory {
   looks: number;
   readonly openLooks: Set<number>;
-  readonly flights: Map<string, Flight>;
+  /** The attach that leads, by its run. */
+  readonly leading: Map<string, Leader>;
   running: Running | null;
   slotsFree: number;
   readonly slotQueue: (() => void)[];
@@ -43,7 +44,7 @@ export interface Memory {
 export const newMemory = (): Memory => ({
   looks: 0,
   openLooks: new Set(),
-  flights: new Map(),
+  leading: new Map(),
   running: null,
   slotsFree: LIMIT.provisioningSlots,
   slotQueue: [],
