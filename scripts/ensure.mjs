@@ -136,6 +136,13 @@ function npmFailure(said) {
   return `npm ci failed.\n${words}\nTry it by itself: npm ci\n${next}`;
 }
 
+/** Links the Node of the package where npm 10 leaves it out: it drops the link with the other platform's package. */
+function linkNode() {
+  const own = path.join(modules, `node-${process.platform}-${process.arch}`, "bin", "node");
+  if (fs.existsSync(own) && !fs.existsSync(bundledNode))
+    fs.symlinkSync(path.relative(path.dirname(bundledNode), own), bundledNode);
+}
+
 /** The version of the Node that the package now runs on; refuses an older one by name. */
 function packageNode() {
   const bundled = fs.existsSync(bundledNode);
@@ -236,6 +243,7 @@ async function setUp() {
   } finally {
     clearInterval(beat);
   }
+  linkNode();
   const version = packageNode();
   const installed = JSON.parse(fs.readFileSync(path.join(modules, ".package-lock.json"), "utf8"));
   fs.writeFileSync(stamp, `${lockfileHash()}\n`);
