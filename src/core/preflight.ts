@@ -46,3 +46,8 @@ export function decidePreflight(view: FleetView, ownId: string): Preflight {
   if (view.runs.length > 0 || view.attaching > 0) return { kind: "busy", runs: view.runs, attaching: view.attaching };
   return { kind: "clear" };
 }
+
+/** The runs whose leases reach to a wait's end or beyond it: unless they end sooner, the wait runs out on them. */
+export function outlasting(runs: readonly InFlight[], waitUntil: Instant): readonly InFlight[] {
+  return runs.filter((run) => run.leaseUntil >= waitUntil);
+}

@@ -17,7 +17,9 @@ export function githubLine({ level, text }: Line): string {
   return level === "info" ? text : `::${level}::${escaped(text)}`;
 }
 
+/** The line that opens a foldable group in the job's log. */
 export const githubGroup = (title: string): string => `::group::${escaped(title)}`;
+/** The line that closes it. */
 export const GITHUB_GROUP_END = "::endgroup::";
 
 /** What a later step of the job needs: the drain's id at once, so that it can lift even when this step was killed. */

@@ -36,7 +36,7 @@ test("a quiet fleet: closed, sealed, swapped, proven, opened, with the lines of 
     "fleet drained — /attach refuses new runs until 05:49:00Z",
     "fleet sealed — nothing is in flight, and nothing becomes so before 04:59:00Z",
     "swapping — 3f9c1e2 → 7b02d9e",
-    "swapped in 412 ms",
+    "swapped",
     "live — /healthz serves 7b02d9e, generation 2",
     "fleet reopened",
     "deployed 7b02d9e, closed 0s, killed 0",

@@ -18,6 +18,8 @@ import { listReceipts } from "#deploy/receiptFile.ts";
 import type { DeployPort, Performed, Seen } from "#deploy/port.ts";
 import type { Uploaded } from "#deploy/steps.ts";
 
+const BUDGETS = budgetsOf(DEFAULT_LEASES);
+
 /** 04:44:00Z of some day. */
 export const T0 = Date.UTC(2026, 8, 17, 4, 44);
 export const FROM: Build = { commit: "3f9c1e2", bundle: "b1b1b1", image: "a41b" };
@@ -59,7 +61,7 @@ export function drainOf(id: string, at: number, more: Partial<Drain> = {}): Drai
   return {
     id,
     since: at,
-    until: at + 65 * MINUTE,
+    until: at + BUDGETS.drainMs,
     by: "ci",
     reason: "deploy 7b02d9e",
     principal: "drain",
@@ -92,7 +94,7 @@ export function residentsOf(view: FleetView, more: Partial<Residents> = {}): Res
     suspect: 0,
     detail: null,
   } as const;
-  const runs = view.runs.map((run) => ({ ...run, kind: "run" as const, generation: 0, since: T0 - MINUTE }));
+  const runs = view.runs.map((run) => ({ ...run, kind: "run" as const, generation: 0, since: T0 }));
   return {
     now: view.now,
     protocol: view.protocol,
@@ -106,8 +108,8 @@ export function residentsOf(view: FleetView, more: Partial<Residents> = {}): Res
     runs,
     attaching: view.attaching,
     quietBy: view.quietBy,
-    longestLeaseMs: 45 * MINUTE,
-    capMinutes: 90,
+    longestLeaseMs: BUDGETS.longestLeaseMs,
+    capMinutes: BUDGETS.capMinutes,
     ...more,
   };
 }
@@ -162,7 +164,7 @@ function welcome(script: Script, state: DeployState, now: number): Performed {
     phase: "swapping",
     phaseUntil: now + CLOCK.swapBoundMs,
   });
-  const uploaded = script.uploaded ?? { outcome: "landed", why: "", killed: [], ms: 412 };
+  const uploaded = script.uploaded ?? { outcome: "landed", why: "", killed: [], ms: null };
   const served = { drainId, generation: 2 };
   const quiet = fleetOf([], { now });
   switch (effect.do) {
@@ -303,7 +305,7 @@ export async function rehearse(context: TestContext, script: Script = {}): Promi
     fleet: { residents: unused, drains: unused, drain: unused, seal: unused, undrain: unused, newestAudit: unused },
     watch: script.watch ?? null,
     clock: { now: () => rehearsal.now, sleep: unused },
-    budgets: budgetsOf(DEFAULT_LEASES),
+    budgets: BUDGETS,
     step: { name: "resident", drained: true, swap: { upload: unused, recall: unused }, live: unused },
     mode: script.mode ?? "drained",
     drainId: DRAIN_ID,

@@ -2,7 +2,7 @@
 
 import { CLOCK, LIMIT } from "#core/budgets.ts";
 import { endOf, type Build } from "#core/drain.ts";
-import type { FleetView, InFlight } from "#core/preflight.ts";
+import { outlasting, type FleetView, type InFlight } from "#core/preflight.ts";
 import type { DeployMode, DeployState } from "#core/rollout.ts";
 import { clockOf, formatDuration, hourMinuteOf, MINUTE, type Instant } from "#core/time.ts";
 import { shortNameOf } from "#wire/names.ts";
@@ -94,7 +94,7 @@ function beyondLines(
   view: FleetView,
   budgetUntil: Instant,
 ): { beyond: readonly string[]; lines: Line[] } {
-  const late = view.runs.filter((run) => run.leaseUntil >= budgetUntil && !telling.beyond.includes(run.runId));
+  const late = outlasting(view.runs, budgetUntil).filter((run) => !telling.beyond.includes(run.runId));
   const lines = late.map((run) =>
     warning(
       `${runWords(run)} may go on until ${hourMinuteOf(run.leaseUntil)}, beyond this wait's end at ${hourMinuteOf(budgetUntil)} — unless it ends sooner nothing is deployed`,
