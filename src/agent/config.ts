@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { clockSetting, type ClockSetting } from "./clock.ts";
+import { clockSettingSchema, type ClockSetting } from "#wire/host.ts";
 
 const variables = z.object({
   TIDEGATE_DATA: z.string().startsWith("/"),
@@ -36,6 +36,6 @@ export async function readConfig(env: Readonly<Record<string, string | undefined
     portFile: named.TIDEGATE_PORT_FILE,
     token,
     image: { id: image.id, bin: join(named.TIDEGATE_IMAGE, "bin"), env: image.env },
-    clock: named.TIDEGATE_CLOCK === undefined ? undefined : clockSetting.parse(JSON.parse(named.TIDEGATE_CLOCK)),
+    clock: named.TIDEGATE_CLOCK === undefined ? undefined : clockSettingSchema.parse(JSON.parse(named.TIDEGATE_CLOCK)),
   };
 }

@@ -1,5 +1,6 @@
 // Ends a family of processes and answers only once none of it is left, or the bound has passed. Two looks in a row
-// must find nobody: a child can be born behind a look that is under way, but not of parents that are all gone.
+// must find nobody, with a pause between them: a child can be born behind a look that is under way, and has no
+// environment to be known by in the instant of its exec.
 
 import { REAL } from "#core/budgets.ts";
 import { AGENT_BOUNDS } from "./bounds.ts";
@@ -23,42 +24,46 @@ export interface Ending {
 
 /** SIGTERM, the grace, SIGKILL, and the wait until nobody is left (protocol.md, "The gate": kill, wait). */
 export async function endFamily(ending: Ending): Promise<Ended> {
-  const seen = new Set<number>();
-  if (ending.graceMs > 0 && signalAll(ending.family, "SIGTERM", seen)) {
-    await untilGone(ending, seen);
-  }
+  const seen = new Map<number, number>();
+  if (ending.graceMs > 0 && signalAll(ending.family, "SIGTERM", seen)) await untilGone(ending, seen);
   const deadline = ending.machine.now() + REAL.processGoneMs;
-  let empty = 0;
-  for (let pause: number = AGENT_BOUNDS.goneLookMs; empty < 2; pause = Math.min(pause * 2, AGENT_BOUNDS.goneLookMaxMs)) {
+  let pause: number = AGENT_BOUNDS.goneLookMs;
+  for (let empty = 0; empty < 2;) {
     empty = signalAll(ending.family, "SIGKILL", seen) ? 0 : empty + 1;
-    if (empty > 0) continue;
     if (ending.machine.now() >= deadline) break;
-    await ending.machine.sleep(pause);
+    if (empty < 2) await ending.machine.sleep(pause);
+    pause = Math.min(pause * 2, AGENT_BOUNDS.goneLookMaxMs);
   }
-  const left = empty < 2 ? aliveOf(ending.family).map((stat) => stat.pid) : [];
-  return { ended: [...seen].filter((pid) => !left.includes(pid)), left };
+  const left = aliveOf(ending.family, seen).map((stat) => stat.pid);
+  return { ended: [...seen.keys()].filter((pid) => !left.includes(pid)), left };
 }
 
 /** Signals everyone alive; answers whether anyone was. */
-function signalAll(family: Family, signal: "SIGTERM" | "SIGKILL", seen: Set<number>): boolean {
-  const alive = aliveOf(family);
-  const groups = new Set(alive.filter((stat) => family.leaders.some(({ pid }) => pid === stat.group)).map((stat) => stat.group));
+function signalAll(family: Family, signal: "SIGTERM" | "SIGKILL", seen: Map<number, number>): boolean {
+  const alive = aliveOf(family, seen);
+  const groups = new Set(
+    alive.filter((stat) => family.leaders.some(({ pid }) => pid === stat.group)).map((stat) => stat.group),
+  );
   // A group is signalled as one step, so that no member forks between two kills.
   for (const group of groups) send(-group, signal);
   for (const stat of alive) {
-    seen.add(stat.pid);
+    seen.set(stat.pid, stat.startTicks);
     if (!groups.has(stat.group)) send(stat.pid, signal);
     if (signal === "SIGTERM") send(stat.pid, "SIGCONT");
   }
   return alive.length > 0;
 }
 
-async function untilGone({ family, graceMs, clock, machine }: Ending, seen: Set<number>): Promise<void> {
+async function untilGone({ family, graceMs, clock, machine }: Ending, seen: Map<number, number>): Promise<void> {
   const graceEnd = clock.now() + graceMs;
-  for (let pause: number = AGENT_BOUNDS.goneLookMs; clock.now() < graceEnd; pause = Math.min(pause * 2, AGENT_BOUNDS.goneLookMaxMs)) {
+  for (
+    let pause: number = AGENT_BOUNDS.goneLookMs;
+    clock.now() < graceEnd;
+    pause = Math.min(pause * 2, AGENT_BOUNDS.goneLookMaxMs)
+  ) {
     await machine.sleep(pause);
-    const alive = aliveOf(family);
-    for (const stat of alive) seen.add(stat.pid);
+    const alive = aliveOf(family, seen);
+    for (const stat of alive) seen.set(stat.pid, stat.startTicks);
     if (alive.length === 0) return;
   }
 }

@@ -1,11 +1,12 @@
 // What a process of a run gets to see: an allow-list, the image's and the caller's variables, and the marks by which
 // its whole family is found again. The agent's own variables (its token, its folders) are on no list.
 
-const BASE = ["HOME", "LANG", "TERM", "USER", "LOGNAME", "TZ"];
-const GIT = [
-  ...BASE, "SSH_AUTH_SOCK", "XDG_CONFIG_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO",
-  "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "all_proxy",
-];
+/** TIDEGATE_CONTAINER is the host's own mark: where there is no pid namespace it finds a container's processes by it. */
+const ALLOWED = [
+  "HOME USER LOGNAME SHELL LANG LANGUAGE LC_ALL LC_CTYPE TERM TZ TMPDIR XDG_CACHE_HOME XDG_CONFIG_HOME",
+  "http_proxy https_proxy no_proxy all_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY",
+  "SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO SSH_AUTH_SOCK TIDEGATE_CONTAINER",
+].flatMap((names) => names.split(" "));
 /** The variable whose value names container, thread and process; children inherit it wherever they go. */
 export const MARK = "TIDEGATE_MARK";
 
@@ -28,9 +29,13 @@ export function markOf(around: Surroundings, slug = "", id = ""): string {
 }
 
 /** The whole environment of a run's process. */
-export function runEnvironment(around: Surroundings, run: { slug: string; id: string; thread: string }, given: Variables = {}): Variables {
+export function runEnvironment(
+  around: Surroundings,
+  run: { slug: string; id: string; thread: string },
+  given: Variables = {},
+): Variables {
   return {
-    ...picked(around, BASE),
+    ...allowed(around),
     PATH: pathOf(around),
     ...around.imageEnv,
     ...given,
@@ -42,16 +47,25 @@ export function runEnvironment(around: Surroundings, run: { slug: string; id: st
 
 /** The environment of the agent's own git: no prompt, no translation, the machine's credentials. */
 export function gitEnvironment(around: Surroundings): Variables {
-  return { ...picked(around, GIT), PATH: pathOf(around), LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0" };
+  return {
+    ...allowed(around),
+    PATH: pathOf(around),
+    LC_ALL: "C",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_OPTIONAL_LOCKS: "0",
+  };
 }
 
 function pathOf(around: Surroundings): string {
-  return `${around.imageBin}:${around.own["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"}`;
+  const path = around.own["PATH"] ?? "/usr/local/bin:/usr/bin:/bin";
+  return path.startsWith(`${around.imageBin}:`) ? path : `${around.imageBin}:${path}`;
 }
 
-function picked(around: Surroundings, names: readonly string[]): Variables {
-  return Object.fromEntries(names.flatMap((name) => {
-    const value = around.own[name];
-    return value === undefined ? [] : [[name, value]];
-  }));
+function allowed(around: Surroundings): Variables {
+  return Object.fromEntries(
+    ALLOWED.flatMap((name) => {
+      const value = around.own[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }

@@ -24,7 +24,8 @@ export async function readInside(root: string, path: string): Promise<FileConten
       await verifyInside(root, file, path);
       const found = await file.stat();
       if (!found.isFile()) throw new AgentError("NOT_A_FILE", path);
-      if (found.size > LIMIT.fileBytes) throw new AgentError("FILE_TOO_LARGE", `${path} has ${found.size} bytes, the cap is ${LIMIT.fileBytes}`);
+      if (found.size > LIMIT.fileBytes)
+        throw new AgentError("FILE_TOO_LARGE", `${path} has ${found.size} bytes, the cap is ${LIMIT.fileBytes}`);
       const data = await readUpTo(file, LIMIT.fileBytes, path);
       return { path, size: data.length, data: data.toString("base64") };
     } finally {
@@ -34,12 +35,17 @@ export async function readInside(root: string, path: string): Promise<FileConten
 }
 
 /** Writes one file as one step: a reader sees the old one or the new one. Missing folders are made. */
-export async function writeInside(root: string, path: string, content: { data: Buffer; executable?: boolean | undefined }): Promise<FilePutResult> {
-  if (content.data.length > LIMIT.fileBytes) throw new AgentError("FILE_TOO_LARGE", `the cap is ${LIMIT.fileBytes} bytes`);
+export async function writeInside(
+  root: string,
+  path: string,
+  content: { data: Buffer; executable?: boolean | undefined },
+): Promise<FilePutResult> {
+  if (content.data.length > LIMIT.fileBytes)
+    throw new AgentError("FILE_TOO_LARGE", `the cap is ${LIMIT.fileBytes} bytes`);
   const names = await realNamesOf(root, path);
   return await inFolder({ root, names: names.slice(0, -1), make: true }, async (folder) => {
     const before = await modeBefore(at(folder, names), path);
-    const mode = content.executable === undefined ? before ?? 0o644 : content.executable ? 0o755 : 0o644;
+    const mode = content.executable === undefined ? (before ?? 0o644) : content.executable ? 0o755 : 0o644;
     const beside = `/proc/self/fd/${folder.fd}/.tidegate-${randomBytes(8).toString("hex")}`;
     try {
       const file = await open(beside, CREATE, mode);
@@ -78,7 +84,13 @@ async function realNamesOf(root: string, path: string): Promise<string[]> {
   });
   const inside = relative(root, real);
   const found = inside.split("/");
-  if (inside === "" || found[0] === ".." || inside.startsWith("/") || found.some((name) => name.toLowerCase() === ".git")) throw refused(path);
+  if (
+    inside === "" ||
+    found[0] === ".." ||
+    inside.startsWith("/") ||
+    found.some((name) => name.toLowerCase() === ".git")
+  )
+    throw refused(path);
   return found;
 }
 
@@ -91,7 +103,10 @@ async function realFolderOf(root: string, names: readonly string[]): Promise<str
 }
 
 /** Walks down from the root and does the work over the last folder's descriptor. */
-async function inFolder<T>(way: { root: string; names: readonly string[]; make: boolean }, work: (folder: FileHandle) => Promise<T>): Promise<T> {
+async function inFolder<T>(
+  way: { root: string; names: readonly string[]; make: boolean },
+  work: (folder: FileHandle) => Promise<T>,
+): Promise<T> {
   let folder = await open(way.root, FOLDER);
   try {
     for (const name of way.names) {
@@ -112,10 +127,16 @@ async function opened(path: string, flags: number, said: string): Promise<FileHa
     return await open(path, flags);
   } catch (error) {
     switch (errnoOf(error)) {
-      case "ENOENT": throw new AgentError("NO_SUCH_FILE", said);
-      case "ELOOP": throw refused(said);
-      case "ENOTDIR": case "ENXIO": case "EISDIR": throw new AgentError("NOT_A_FILE", said);
-      default: throw error;
+      case "ENOENT":
+        throw new AgentError("NO_SUCH_FILE", said);
+      case "ELOOP":
+        throw refused(said);
+      case "ENOTDIR":
+      case "ENXIO":
+      case "EISDIR":
+        throw new AgentError("NOT_A_FILE", said);
+      default:
+        throw error;
     }
   }
 }

@@ -9,7 +9,16 @@ import { AgentError } from "./errors.ts";
 import { masked, secretsOf } from "./mask.ts";
 import { runTool, type ToolEnd } from "./tool.ts";
 
-const ALWAYS = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never", "-c", "advice.detachedHead=false"];
+const ALWAYS = [
+  "-c",
+  "core.hooksPath=/dev/null",
+  "-c",
+  "core.fsmonitor=false",
+  "-c",
+  "protocol.ext.allow=never",
+  "-c",
+  "advice.detachedHead=false",
+];
 
 /** The name under which a call's `url` can be fetched and pushed; it stands in no config file. */
 export const REMOTE = "tidegate-origin";
@@ -35,9 +44,14 @@ export class Git {
   /** Runs git and answers its end, whatever that is; stderr is already masked. */
   async run(call: GitCall): Promise<ToolEnd> {
     const secrets = call.url === undefined ? [] : secretsOf(call.url);
-    const remote = call.url === undefined ? {} : {
-      GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: `remote.${REMOTE}.url`, GIT_CONFIG_VALUE_0: call.url,
-    };
+    const remote =
+      call.url === undefined
+        ? {}
+        : {
+            GIT_CONFIG_COUNT: "1",
+            GIT_CONFIG_KEY_0: `remote.${REMOTE}.url`,
+            GIT_CONFIG_VALUE_0: call.url,
+          };
     const onLine = call.onLine;
     const end = await runTool({
       argv: ["git", ...ALWAYS, ...call.args],
@@ -64,13 +78,23 @@ export class Git {
 
   /** The full name of a commit, or undefined when the revision names none. */
   async commitOf(cwd: string, revision: string): Promise<string | undefined> {
-    const end = await this.run({ cwd, args: ["rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`] });
+    const end = await this.run({
+      cwd,
+      args: ["rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`],
+    });
     return end.exit === 0 ? end.stdout.toString("utf8").trim() : undefined;
   }
 }
 
 /** What a failed call says, in one line, with its bound if that was what ended it. */
 export function sayOf(args: readonly string[], end: ToolEnd): string {
-  const words = end.stderr.trim().split("\n").filter((line) => line !== "").slice(0, 6).join(" · ");
-  return end.timedOut ? `git ${args[0]} did not end within its bound` : `git ${args[0]}: ${words || `exit ${end.exit}`}`;
+  const words = end.stderr
+    .trim()
+    .split("\n")
+    .filter((line) => line !== "")
+    .slice(0, 6)
+    .join(" · ");
+  return end.timedOut
+    ? `git ${args[0]} did not end within its bound`
+    : `git ${args[0]}: ${words || `exit ${end.exit}`}`;
 }

@@ -4,7 +4,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { Hono, type Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import * as z from "zod";
+import type * as z from "zod";
 import { LIMIT } from "#core/budgets.ts";
 import { AgentError, problemOf } from "./errors.ts";
 
@@ -15,10 +15,13 @@ const FILE_BODY_BYTES = Math.ceil(LIMIT.fileBytes / 3) * 4 + 4_096;
 export function agentDoor(token: string, log: (error: unknown) => void): Hono {
   const app = new Hono();
   const wanted = digestOf(token);
-  const capped = (maxSize: number): ReturnType<typeof bodyLimit> => bodyLimit({
-    maxSize,
-    onError: () => { throw new AgentError("BODY_TOO_LARGE", `a body has at most ${maxSize} bytes here`); },
-  });
+  const capped = (maxSize: number): ReturnType<typeof bodyLimit> =>
+    bodyLimit({
+      maxSize,
+      onError: () => {
+        throw new AgentError("BODY_TOO_LARGE", `a body has at most ${maxSize} bytes here`);
+      },
+    });
   const usual = capped(LIMIT.bodyBytes);
   const forFiles = capped(FILE_BODY_BYTES);
   app.use(async (c, next) => {
@@ -38,7 +41,8 @@ export function agentDoor(token: string, log: (error: unknown) => void): Hono {
 /** The JSON body as a schema reads it; BAD_REQUEST names the field. */
 export async function bodyOf<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
   const type = c.req.header("content-type") ?? "";
-  if (!/^application\/json\s*(;|$)/i.test(type)) throw new AgentError("UNSUPPORTED_TYPE", `content-type is ${type || "missing"}`);
+  if (!/^application\/json\s*(;|$)/i.test(type))
+    throw new AgentError("UNSUPPORTED_TYPE", `content-type is ${type || "missing"}`);
   const text = await c.req.text();
   let raw: unknown;
   try {
@@ -62,7 +66,9 @@ export function paramOf<T>(c: Context, name: string, schema: z.ZodType<T>): T {
 function parsed<T>(raw: unknown, schema: z.ZodType<T>, at = ""): T {
   const result = schema.safeParse(raw);
   if (result.success) return result.data;
-  const said = result.error.issues.slice(0, 3).map((issue) => `${[at, ...issue.path].filter(String).join(".") || "body"}: ${issue.message}`);
+  const said = result.error.issues
+    .slice(0, 3)
+    .map((issue) => `${[at, ...issue.path].filter(String).join(".") || "body"}: ${issue.message}`);
   throw new AgentError("BAD_REQUEST", said.join("; "));
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { errnoOf } from "./errors.ts";
 import { HALF } from "./records.ts";
 
+/** The paths of a data folder, and how things leave it. */
 export class Layout {
   readonly data: string;
 
@@ -27,18 +28,40 @@ export class Layout {
     return layout;
   }
 
-  get mirror(): string { return join(this.data, "mirror.git"); }
-  get mirrorRecord(): string { return join(this.data, "mirror.json"); }
-  get containerRecord(): string { return join(this.data, "agent.json"); }
-  get procs(): string { return join(this.data, "procs"); }
-  get threads(): string { return join(this.data, "threads"); }
-  get prepared(): string { return join(this.data, "prepared"); }
+  get mirror(): string {
+    return join(this.data, "mirror.git");
+  }
+  get mirrorRecord(): string {
+    return join(this.data, "mirror.json");
+  }
+  get containerRecord(): string {
+    return join(this.data, "agent.json");
+  }
+  get procs(): string {
+    return join(this.data, "procs");
+  }
+  get threads(): string {
+    return join(this.data, "threads");
+  }
+  get prepared(): string {
+    return join(this.data, "prepared");
+  }
 
-  proc(id: string): string { return join(this.data, "procs", id); }
-  threadRecord(slug: string): string { return join(this.data, "threads", `${slug}.json`); }
-  worktree(slug: string): string { return join(this.data, "worktrees", slug); }
-  preparedAt(key: string): string { return join(this.data, "prepared", key); }
-  half(path: string): string { return `${path}.${randomBytes(6).toString("hex")}${HALF}`; }
+  proc(id: string): string {
+    return join(this.data, "procs", id);
+  }
+  threadRecord(slug: string): string {
+    return join(this.data, "threads", `${slug}.json`);
+  }
+  worktree(slug: string): string {
+    return join(this.data, "worktrees", slug);
+  }
+  preparedAt(key: string): string {
+    return join(this.data, "prepared", key);
+  }
+  half(path: string): string {
+    return `${path}.${randomBytes(6).toString("hex")}${HALF}`;
+  }
 
   /** Takes a file or folder away as one step; the slow part of deleting it comes after, and may be cut. */
   async discard(path: string): Promise<void> {

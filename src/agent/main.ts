@@ -30,9 +30,21 @@ async function main(): Promise<void> {
   const bootId = randomBytes(16).toString("hex");
   await mkdir(config.data, { recursive: true, mode: 0o700 });
   const workspace = await openWorkspace({
-    data: await realpath(config.data), own: { ...process.env }, image: config.image, bootId, clock, machine, log,
+    data: await realpath(config.data),
+    own: { ...process.env },
+    image: config.image,
+    bootId,
+    clock,
+    machine,
+    log,
   });
-  const whoAmI: WhoAmI = { imageId: config.image.id, bootId, protocol: AGENT_PROTOCOL, pid: process.pid, since: clock.now() };
+  const whoAmI: WhoAmI = {
+    imageId: config.image.id,
+    bootId,
+    protocol: AGENT_PROTOCOL,
+    pid: process.pid,
+    since: clock.now(),
+  };
   const app = agentDoor(config.token, logError);
   addRoutes(app, { workspace, whoAmI, clock, machine, log: logError });
   const server = createAdaptorServer({ fetch: app.fetch });

@@ -10,15 +10,19 @@ export function shownUrl(url: string): string {
 export function secretsOf(url: string): string[] {
   const user = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)@/i.exec(url)?.[1];
   const query = /^[a-z][a-z0-9+.-]*:\/\/[^?#]*\?(.*)$/i.exec(url)?.[1];
-  // A bare user name such as `git` is no secret and a common word; a long one is a token.
-  const whole = [user ?? "", query ?? ""].filter((part) => part.length > 7 || /[:=]/.test(part));
-  const parts = whole.flatMap((part) => [part, ...part.split(/[:&=]/).slice(1)]);
+  const parts = [user ?? "", query ?? ""].flatMap((whole) => {
+    const [first = "", ...rest] = whole.split(/[:&=]/);
+    // A bare user name such as `git` is no secret and a common word; a long one is a token.
+    return [...(first.length > 7 ? [first] : []), ...rest, ...(rest.length > 0 ? [whole] : [])];
+  });
   return parts.flatMap((part) => [part, decoded(part)]).filter((part) => part.length > 2);
 }
 
 /** A text with the given secrets and every user part of a URL in it replaced. */
 export function masked(text: string, secrets: readonly string[]): string {
-  const known = [...secrets].sort((a, b) => b.length - a.length).reduce((left, secret) => left.replaceAll(secret, "***"), text);
+  const known = [...secrets]
+    .sort((a, b) => b.length - a.length)
+    .reduce((left, secret) => left.replaceAll(secret, "***"), text);
   return known.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s'"@]+@/gi, "$1***@");
 }
 

@@ -19,6 +19,7 @@ const REFS = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"]
 
 export type Report = (text: string) => void;
 
+/** The mirror of one container. */
 export class Mirror {
   readonly #layout: Layout;
   readonly #git: Git;
@@ -69,8 +70,9 @@ export class Mirror {
       const commit = await this.#git.commitOf(cwd, name);
       if (commit !== undefined) return commit;
     }
-    if (!/^([0-9a-f]{7,64}|refs\/.+)$/.test(ref)) throw new AgentError("NO_SUCH_REF", `${shownUrl(url)} has no ref ${ref}`);
-    const here = await this.#git.commitOf(cwd, ref) ?? await this.#fetchOne(url, ref);
+    if (!/^([0-9a-f]{7,64}|refs\/.+)$/.test(ref))
+      throw new AgentError("NO_SUCH_REF", `${shownUrl(url)} has no ref ${ref}`);
+    const here = (await this.#git.commitOf(cwd, ref)) ?? (await this.#fetchOne(url, ref));
     if (here === undefined) throw new AgentError("NO_SUCH_REF", `${shownUrl(url)} has no ref ${ref}`);
     return here;
   }
@@ -79,8 +81,11 @@ export class Mirror {
     if (!/^([0-9a-f]{40}|[0-9a-f]{64}|refs\/.+)$/.test(ref)) return undefined;
     const cwd = this.#layout.mirror;
     const name = `refs/tidegate/asked/${ref.replace(/^refs\//, "")}`;
-    const end = await this.#locks.run("mirror", async () =>
-      await this.#git.run({ cwd, url, args: ["fetch", "--no-tags", "--end-of-options", REMOTE, `+${ref}:${name}`] }));
+    const end = await this.#locks.run(
+      "mirror",
+      async () =>
+        await this.#git.run({ cwd, url, args: ["fetch", "--no-tags", "--end-of-options", REMOTE, `+${ref}:${name}`] }),
+    );
     return end.exit === 0 ? await this.#git.commitOf(cwd, name) : undefined;
   }
 
@@ -91,8 +96,12 @@ export class Mirror {
     try {
       report(`mirror ${shownUrl(url)}`);
       if (isAbsolute(url)) await this.#cloneLocal(url, half);
-      else await this.#git.text({ cwd: this.#layout.data, args: ["init", "--quiet", "--bare", "--end-of-options", half] });
-      await this.#git.text({ cwd: half, args: ["config", "--replace-all", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"] });
+      else
+        await this.#git.text({ cwd: this.#layout.data, args: ["init", "--quiet", "--bare", "--end-of-options", half] });
+      await this.#git.text({
+        cwd: half,
+        args: ["config", "--replace-all", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"],
+      });
       await this.#fetch(half, url, report);
       await rename(half, this.#layout.mirror);
     } finally {
@@ -131,7 +140,11 @@ export class Mirror {
 
   /** A path that is no repository is refused by name before git says it in its own words. */
   async #refuseNoRepository(url: string): Promise<void> {
-    if (/^[a-z][a-z0-9+.-]*::/i.test(url)) throw new AgentError("BAD_REQUEST", "url: a remote helper is not taken; give a path or an https, ssh, git or file URL");
+    if (/^[a-z][a-z0-9+.-]*::/i.test(url))
+      throw new AgentError(
+        "BAD_REQUEST",
+        "url: a remote helper is not taken; give a path or an https, ssh, git or file URL",
+      );
     if (!isAbsolute(url)) {
       if (/^[a-z][a-z0-9+.-]*:\/\//i.test(url) || /^[^/]+:/.test(url)) return;
       throw new AgentError("NOT_A_REPOSITORY", `${url} is neither an absolute path nor a git URL`);
@@ -143,7 +156,8 @@ export class Mirror {
 
 /** Why an origin could not be read, told apart by git's (untranslated) words. */
 function refusalOf(url: string, args: readonly string[], end: ToolEnd): AgentError {
-  const none = /not appear to be a git repository|not a git repository|repository .* (does not exist|not found)|repository not found/i;
+  const none =
+    /not appear to be a git repository|not a git repository|repository .* (does not exist|not found)|repository not found/i;
   const code = none.test(end.stderr) ? "NOT_A_REPOSITORY" : "REPOSITORY_UNREACHABLE";
   return new AgentError(code, `${shownUrl(url)}: ${sayOf(args, end)}`);
 }

@@ -2,6 +2,7 @@
 
 import type { Clock } from "./clock.ts";
 
+/** A wake-up between one waker and one waiter. */
 export class Nudge {
   #woken = false;
   #waiting: AbortController | undefined;

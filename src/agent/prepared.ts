@@ -16,6 +16,7 @@ import type { Git } from "./git.ts";
 import type { Layout } from "./layout.ts";
 import type { KeyedLock } from "./lock.ts";
 import type { Report } from "./mirror.ts";
+import { ownStartTicks } from "./procfs.ts";
 import { HALF, readRecord, writeRecord } from "./records.ts";
 import { runTool, type ToolEnd } from "./tool.ts";
 
@@ -35,6 +36,7 @@ export interface PreparedNeeds {
   readonly machine: Clock;
 }
 
+/** The prepared trees of one container. */
 export class Prepared {
   readonly #needs: PreparedNeeds;
   readonly #making = new Map<string, Promise<void>>();
@@ -47,7 +49,7 @@ export class Prepared {
   /** Makes the commit's prepared tree unless it stands; two who ask at once share one. Answers its key. */
   async ensure(commit: string, setup: string, report: Report): Promise<string> {
     const key = this.#keyOf(commit, setup);
-    if (await this.record(key) !== undefined) return key;
+    if ((await this.record(key)) !== undefined) return key;
     const under = this.#making.get(key);
     if (under) report(`setup at ${commit.slice(0, 12)} is under way already`);
     const making = under ?? this.#make(key, commit, setup, report).finally(() => this.#making.delete(key));
@@ -82,10 +84,14 @@ export class Prepared {
   /** Drops all but the most recently used; one that is being copied stays. */
   async prune(): Promise<void> {
     const { layout } = this.#needs;
-    const found = await Promise.all((await readdir(layout.prepared)).filter((name) => !name.endsWith(HALF)).map(async (key) =>
-      ({ key, usedAt: (await this.record(key))?.usedAt ?? 0 })));
+    const found = await Promise.all(
+      (await readdir(layout.prepared))
+        .filter((name) => !name.endsWith(HALF))
+        .map(async (key) => ({ key, usedAt: (await this.record(key))?.usedAt ?? 0 })),
+    );
     const old = found.sort((a, b) => b.usedAt - a.usedAt).slice(AGENT_LIMITS.preparedKept);
-    for (const { key } of old) if (!this.#inUse.get(key) && !this.#making.has(key)) await layout.discard(layout.preparedAt(key));
+    for (const { key } of old)
+      if (!this.#inUse.get(key) && !this.#making.has(key)) await layout.discard(layout.preparedAt(key));
   }
 
   /** A new image may bring another Node: what an install compiled for the old one is not kept for it. */
@@ -95,10 +101,14 @@ export class Prepared {
   }
 
   async #copy(from: string, to: string): Promise<void> {
-    const copy = async (...options: string[]): Promise<ToolEnd> => await runTool({
-      argv: ["cp", "-a", ...options, "--", `${from}/.`, to],
-      cwd: from, env: gitEnvironment(this.#needs.around), machine: this.#needs.machine, boundMs: AGENT_BOUNDS.setupMs,
-    });
+    const copy = async (...options: string[]): Promise<ToolEnd> =>
+      await runTool({
+        argv: ["cp", "-a", ...options, "--", `${from}/.`, to],
+        cwd: from,
+        env: gitEnvironment(this.#needs.around),
+        machine: this.#needs.machine,
+        boundMs: AGENT_BOUNDS.setupMs,
+      });
     let end = await copy("--reflink=auto");
     if (/unrecognized option/.test(end.stderr)) end = await copy();
     if (end.exit !== 0) throw new AgentError("INTERNAL", `cp: ${end.stderr.slice(0, 300)}`);
@@ -110,8 +120,14 @@ export class Prepared {
     const tree = join(half, "tree");
     try {
       await mkdir(join(half, "files"), { recursive: true });
-      await locks.run("worktrees", async () =>
-        await git.text({ cwd: layout.mirror, args: ["worktree", "add", "--quiet", "--detach", "--no-checkout", "--end-of-options", tree, commit] }));
+      await locks.run(
+        "worktrees",
+        async () =>
+          await git.text({
+            cwd: layout.mirror,
+            args: ["worktree", "add", "--quiet", "--detach", "--no-checkout", "--end-of-options", tree, commit],
+          }),
+      );
       await git.text({ cwd: tree, args: ["reset", "--quiet", "--hard"] });
       report(`setup at ${commit.slice(0, 12)}: ${setup.split("\n")[0]}`);
       await this.#runSetup(key, tree, setup, report);
@@ -129,9 +145,13 @@ export class Prepared {
   async #runSetup(key: string, tree: string, setup: string, report: Report): Promise<void> {
     const { around, clock, machine } = this.#needs;
     const tail: string[] = [];
-    const family = { leaders: [], mark: markOf(around, SETUP, key) };
+    const family = { leaders: [], mark: markOf(around, SETUP, key), sinceTicks: ownStartTicks() };
     const end = await runTool({
-      argv: ["sh", "-ec", setup], cwd: tree, machine, boundMs: AGENT_BOUNDS.setupMs, bothLines: true,
+      argv: ["sh", "-ec", setup],
+      cwd: tree,
+      machine,
+      boundMs: AGENT_BOUNDS.setupMs,
+      bothLines: true,
       env: runEnvironment(around, { slug: SETUP, id: key, thread: SETUP }),
       onLine: (line) => {
         tail.push(line);
@@ -150,10 +170,12 @@ export class Prepared {
   async #moveResults(tree: string, files: string): Promise<PreparedRecord["untracked"]> {
     const { git } = this.#needs;
     const visible = await git.list({ cwd: tree, args: ["ls-files", "--others", "--exclude-standard", "-z"] });
-    const untracked = await Promise.all(visible.map(async (path) => {
-      const found = await lstat(join(tree, path));
-      return { path, size: found.size, modifiedMs: Math.floor(found.mtimeMs) };
-    }));
+    const untracked = await Promise.all(
+      visible.map(async (path) => {
+        const found = await lstat(join(tree, path));
+        return { path, size: found.size, modifiedMs: Math.floor(found.mtimeMs) };
+      }),
+    );
     for (const entry of await git.list({ cwd: tree, args: ["ls-files", "--others", "--directory", "-z"] })) {
       const path = entry.replace(/\/$/, "");
       await mkdir(dirname(join(files, path)), { recursive: true });

@@ -65,7 +65,7 @@ export class ProcRecords {
   async writeEnd(id: string, end: Omit<ProcEnd, "out" | "err">): Promise<ProcEnd> {
     const whole: ProcEnd = { ...end, out: await this.sizeOf(id, "out"), err: await this.sizeOf(id, "err") };
     if (await writeRecordOnce(join(this.folderOf(id), "end.json"), whole)) return whole;
-    return await this.endOf(id) ?? whole;
+    return (await this.endOf(id)) ?? whole;
   }
 
   async endOf(id: string): Promise<ProcEnd | undefined> {

@@ -19,6 +19,8 @@ export interface Family {
   readonly leaders: readonly { readonly pid: number; readonly startTicks: number }[];
   /** `NAME=value` up to where it may differ within the family. */
   readonly mark: string;
+  /** Nobody who started earlier can carry the mark; 0 when that is not known. */
+  readonly sinceTicks: number;
 }
 
 /** Reads one process; undefined when there is none. */
@@ -31,7 +33,14 @@ export function statOf(pid: number): ProcStat | undefined {
   }
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const number = (index: number): number => Number(fields[index] ?? Number.NaN);
-  return { pid, state: fields[0] ?? "?", parent: number(1), group: number(2), session: number(3), startTicks: number(19) };
+  return {
+    pid,
+    state: fields[0] ?? "?",
+    parent: number(1),
+    group: number(2),
+    session: number(3),
+    startTicks: number(19),
+  };
 }
 
 /** Whether this very process still runs: alive, no zombie, and started when said. */
@@ -42,25 +51,38 @@ export function isAlive(pid: number, startTicks: number): boolean {
 
 /**
  * Everyone of a family who is alive: by process group, by session (job control makes new groups), by the mark (a
- * daemon leaves both), and the descendants of all these (a child started with an empty environment).
+ * daemon leaves both), those `known` from an earlier look (pid and start ticks: one that is ending has lost its
+ * environment already), and the descendants of all these (a child started with an empty environment).
  */
-export function aliveOf(family: Family): ProcStat[] {
+export function aliveOf(family: Family, known: ReadonlyMap<number, number> = new Map()): ProcStat[] {
   const all = living();
   const byPid = new Map(all.map((stat) => [stat.pid, stat]));
-  const leaders = new Set(family.leaders.filter((leader) => {
-    // A pid that started at another time is somebody else's: then so is its group.
-    const now = byPid.get(leader.pid);
-    return now === undefined || now.startTicks === leader.startTicks;
-  }).map((leader) => leader.pid));
+  const leaders = new Set(
+    family.leaders
+      .filter((leader) => {
+        // A pid that started at another time is somebody else's: then so is its group.
+        const now = byPid.get(leader.pid);
+        return now === undefined || now.startTicks === leader.startTicks;
+      })
+      .map((leader) => leader.pid),
+  );
   const members = new Set<number>();
-  for (const stat of all) {
-    if (leaders.has(stat.group) || leaders.has(stat.session) || hasMark(stat.pid, family.mark)) members.add(stat.pid);
-  }
-  for (let before = -1; before !== members.size; ) {
+  const belongs = (stat: ProcStat): boolean =>
+    leaders.has(stat.group) ||
+    leaders.has(stat.session) ||
+    known.get(stat.pid) === stat.startTicks ||
+    (stat.startTicks >= family.sinceTicks && hasMark(stat.pid, family.mark));
+  for (const stat of all) if (belongs(stat)) members.add(stat.pid);
+  for (let before = -1; before !== members.size;) {
     before = members.size;
     for (const stat of all) if (members.has(stat.parent)) members.add(stat.pid);
   }
   return all.filter((stat) => members.has(stat.pid));
+}
+
+/** When this process itself started: nothing it starts is older. */
+export function ownStartTicks(): number {
+  return statOf(process.pid)?.startTicks ?? 0;
 }
 
 function living(): ProcStat[] {

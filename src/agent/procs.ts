@@ -9,7 +9,7 @@ import type { Clock } from "./clock.ts";
 import { endFamily, type Ended } from "./endFamily.ts";
 import { markOf, runEnvironment, type Surroundings } from "./environment.ts";
 import { AgentError, errnoOf } from "./errors.ts";
-import { isAlive, statOf, type Family } from "./procfs.ts";
+import { isAlive, ownStartTicks, statOf, type Family } from "./procfs.ts";
 import type { ProcPid, ProcRecords, ProcSpec } from "./procRecord.ts";
 import { slugOf } from "./slug.ts";
 
@@ -46,6 +46,7 @@ interface Entry {
   readonly setOver: (end: ProcEnd) => void;
 }
 
+/** Every process this data folder knows of. */
 export class Procs {
   readonly #needs: ProcNeeds;
   readonly #entries = new Map<string, Entry>();
@@ -70,9 +71,15 @@ export class Procs {
       // A group without its leader may be somebody else's by now; its members carry the mark.
       if (!end && entry.pid && isAlive(entry.pid.pid, entry.pid.startTicks)) leaders.push(entry.pid);
     }
-    await endFamily({ family: { leaders, mark: markOf(around) }, graceMs: 0, clock, machine });
+    await endFamily({ family: { leaders, mark: markOf(around), sinceTicks: 0 }, graceMs: 0, clock, machine });
     for (const spec of open) {
-      const end = await records.writeEnd(spec.id, { exit: null, signal: null, endedAt: clock.now(), cause: "lost", bootId: spec.bootId });
+      const end = await records.writeEnd(spec.id, {
+        exit: null,
+        signal: null,
+        endedAt: clock.now(),
+        cause: "lost",
+        bootId: spec.bootId,
+      });
       const entry = this.#entries.get(spec.id);
       if (entry) finishEntry(entry, end);
     }
@@ -128,7 +135,12 @@ export class Procs {
     const { around, clock, machine } = this.#needs;
     const live = [...this.#entries.values()].filter((entry) => entry.spec.slug === slug && !entry.end);
     const stops = await Promise.all(live.map(async (entry) => await this.#stopEntry(entry, graceMs, "stopped")));
-    const rest = await endFamily({ family: { leaders: [], mark: markOf(around, slug) }, graceMs: 0, clock, machine });
+    const rest = await endFamily({
+      family: { leaders: [], mark: markOf(around, slug), sinceTicks: ownStartTicks() },
+      graceMs: 0,
+      clock,
+      machine,
+    });
     return joined([...stops, rest]);
   }
 
@@ -138,7 +150,12 @@ export class Procs {
     const live = [...this.#entries.values()].filter((entry) => !entry.end);
     await Promise.all(live.map(async (entry) => await this.#stopEntry(entry, graceMs, "container")));
     const { around, clock, machine } = this.#needs;
-    await endFamily({ family: { leaders: [], mark: markOf(around) }, graceMs: 0, clock, machine });
+    await endFamily({
+      family: { leaders: [], mark: markOf(around), sinceTicks: ownStartTicks() },
+      graceMs: 0,
+      clock,
+      machine,
+    });
   }
 
   /** Drops the logs of processes that ended before an instant; answers how many. */
@@ -155,9 +172,14 @@ export class Procs {
     const argv = ask.command ?? ["sh", "-c", ask.shell ?? ""];
     const env = Object.entries(ask.env ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
     return {
-      id: ask.id, thread: ask.thread, slug: slugOf(ask.thread), argv, cwd: ask.cwd ?? "",
+      id: ask.id,
+      thread: ask.thread,
+      slug: slugOf(ask.thread),
+      argv,
+      cwd: ask.cwd ?? "",
       envHash: createHash("sha256").update(JSON.stringify(env)).digest("hex"),
-      bootId: this.#needs.bootId, startedAt: this.#needs.clock.now(),
+      bootId: this.#needs.bootId,
+      startedAt: this.#needs.clock.now(),
     };
   }
 
@@ -191,7 +213,10 @@ export class Procs {
     const outputs = [await records.openOutput(spec.id, "out"), await records.openOutput(spec.id, "err")] as const;
     try {
       const child = spawn(file, args, {
-        cwd, env: runEnvironment(around, spec, given), detached: true, stdio: ["ignore", outputs[0].fd, outputs[1].fd],
+        cwd,
+        env: runEnvironment(around, spec, given),
+        detached: true,
+        stdio: ["ignore", outputs[0].fd, outputs[1].fd],
       });
       // Read before the event loop turns: until then the child is not reaped, whatever became of it.
       const stat = child.pid === undefined ? undefined : statOf(child.pid);
@@ -212,9 +237,17 @@ export class Procs {
     const { records, clock, bootId } = this.#needs;
     const why = errnoOf(failure) ?? "it could not be spawned";
     const detail = `${entry.spec.argv[0]}: ${why === "ENOENT" ? "not found" : why === "EACCES" ? "permission denied" : why}`;
-    finishEntry(entry, await records.writeEnd(entry.spec.id, {
-      exit: null, signal: null, endedAt: clock.now(), cause: "not-started", bootId, detail,
-    }));
+    finishEntry(
+      entry,
+      await records.writeEnd(entry.spec.id, {
+        exit: null,
+        signal: null,
+        endedAt: clock.now(),
+        cause: "not-started",
+        bootId,
+        detail,
+      }),
+    );
   }
 
   async #finish(entry: Entry, exit: number | null, signal: string | null): Promise<void> {
@@ -223,13 +256,16 @@ export class Procs {
     await entry.started.catch(() => undefined);
     await Promise.all(entry.stops);
     // Whoever is left dies of this call; a process in the kernel's hands keeps the record away until it is gone.
-    for (let left = [0]; left.length > 0; ) {
+    for (let left = [0]; left.length > 0;) {
       left = (await endFamily({ family: this.#familyOf(entry), graceMs: 0, clock, machine })).left;
     }
     const cause = entry.stopCause ?? (signal === null ? "exited" : "signalled");
-    for (let written = false; !written; ) {
+    for (let written = false; !written;) {
       try {
-        finishEntry(entry, await records.writeEnd(entry.spec.id, { exit, signal, endedAt: clock.now(), cause, bootId }));
+        finishEntry(
+          entry,
+          await records.writeEnd(entry.spec.id, { exit, signal, endedAt: clock.now(), cause, bootId }),
+        );
         written = true;
       } catch (error) {
         // A full disk must not turn an end into a process that lives for ever.
@@ -254,7 +290,8 @@ export class Procs {
   }
 
   #familyOf(entry: Entry): Family {
-    return { leaders: entry.pid ? [entry.pid] : [], mark: markOf(this.#needs.around, entry.spec.slug, entry.spec.id) };
+    const mark = markOf(this.#needs.around, entry.spec.slug, entry.spec.id);
+    return { leaders: entry.pid ? [entry.pid] : [], mark, sinceTicks: entry.pid?.startTicks ?? 0 };
   }
 
   #require(id: string): Entry {
@@ -274,8 +311,16 @@ export class Procs {
 function newEntry(spec: ProcSpec): Entry {
   const { promise, resolve } = Promise.withResolvers<ProcEnd>();
   return {
-    spec, pid: undefined, end: undefined, entered: false, exited: false, stopCause: undefined, stops: [],
-    started: Promise.resolve(), over: promise, setOver: resolve,
+    spec,
+    pid: undefined,
+    end: undefined,
+    entered: false,
+    exited: false,
+    stopCause: undefined,
+    stops: [],
+    started: Promise.resolve(),
+    over: promise,
+    setOver: resolve,
   };
 }
 
@@ -285,11 +330,19 @@ function finishEntry(entry: Entry, end: ProcEnd): void {
 }
 
 function isSameAsk(a: ProcSpec, b: ProcSpec): boolean {
-  return a.thread === b.thread && a.cwd === b.cwd && a.envHash === b.envHash && JSON.stringify(a.argv) === JSON.stringify(b.argv);
+  return (
+    a.thread === b.thread &&
+    a.cwd === b.cwd &&
+    a.envHash === b.envHash &&
+    JSON.stringify(a.argv) === JSON.stringify(b.argv)
+  );
 }
 
 /** Resolves once the child runs (undefined) or cannot (the error); its exit goes to `onExit`. */
-async function spawned(child: ChildProcess, onExit: (exit: number | null, signal: string | null) => void): Promise<unknown> {
+async function spawned(
+  child: ChildProcess,
+  onExit: (exit: number | null, signal: string | null) => void,
+): Promise<unknown> {
   return await new Promise((resolve) => {
     child.once("error", resolve);
     child.once("spawn", () => {
@@ -300,5 +353,8 @@ async function spawned(child: ChildProcess, onExit: (exit: number | null, signal
 }
 
 function joined(results: readonly Ended[]): StopResult {
-  return { ended: [...new Set(results.flatMap(({ ended }) => ended))], left: [...new Set(results.flatMap(({ left }) => left))] };
+  return {
+    ended: [...new Set(results.flatMap(({ ended }) => ended))],
+    left: [...new Set(results.flatMap(({ left }) => left))],
+  };
 }

@@ -1,4 +1,4 @@
-// Records on disk that survive a kill at any instruction: written beside their place, then renamed (or linked) into it.
+// Records on disk that survive the writer's kill at any instruction: written beside their place, then renamed (or linked) into it.
 // A file that is half-written or of a shape this build cannot read is read as absent, never as an error.
 
 import { randomBytes } from "node:crypto";
@@ -14,14 +14,14 @@ const besideOf = (path: string): string => `${path}.${randomBytes(6).toString("h
 /** Replaces a record as one step. */
 export async function writeRecord(path: string, value: unknown): Promise<void> {
   const beside = besideOf(path);
-  await writeFile(beside, `${JSON.stringify(value)}\n`, { mode: 0o600, flush: true });
+  await writeFile(beside, `${JSON.stringify(value)}\n`, { mode: 0o600 });
   await rename(beside, path);
 }
 
 /** Writes a record unless one stands already; answers whether this call wrote it. */
 export async function writeRecordOnce(path: string, value: unknown): Promise<boolean> {
   const beside = besideOf(path);
-  await writeFile(beside, `${JSON.stringify(value)}\n`, { mode: 0o600, flush: true });
+  await writeFile(beside, `${JSON.stringify(value)}\n`, { mode: 0o600 });
   try {
     await link(beside, path);
     return true;

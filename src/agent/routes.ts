@@ -2,8 +2,19 @@
 
 import type { Hono } from "hono";
 import {
-  fileQuery, filePut, mirrorRequest, outputQuery, procId, procRequest, pushRequest, stopRequest, sweepRequest,
-  threadSlug, worktreeRequest, type WhoAmI, type WorktreeRow,
+  fileQuery,
+  filePut,
+  mirrorRequest,
+  outputQuery,
+  procId,
+  procRequest,
+  pushRequest,
+  stopRequest,
+  sweepRequest,
+  threadSlug,
+  worktreeRequest,
+  type WhoAmI,
+  type WorktreeRow,
 } from "#wire/agent.ts";
 import { AGENT_LIMITS } from "./bounds.ts";
 import type { Clock } from "./clock.ts";
@@ -57,15 +68,22 @@ function addWorktreeRoutes(app: Hono, needs: RouteNeeds): void {
     return await operationResponse(needs, async (report) => await worktrees.ensure(ask, report));
   });
   app.get("/v1/worktrees", async (c) => {
-    const records = await worktrees.all();
+    const { thread } = queryOf(c, threadQuery);
+    const records = (await worktrees.all()).filter((record) => thread === undefined || record.thread === thread);
     const rows: WorktreeRow[] = [];
     while (records.length > 0) {
-      rows.push(...await Promise.all(records.splice(0, AGENT_LIMITS.statusAtOnce).map(async (record) => await rowOf(needs, record))));
+      rows.push(
+        ...(await Promise.all(
+          records.splice(0, AGENT_LIMITS.statusAtOnce).map(async (record) => await rowOf(needs, record)),
+        )),
+      );
     }
     return c.json({ worktrees: rows });
   });
   app.post("/v1/worktrees/:slug/keep", async (c) => c.json(await worktrees.keep(paramOf(c, "slug", threadSlug))));
-  app.delete("/v1/worktrees/:slug", async (c) => c.json(await removeWorktree(needs.workspace, paramOf(c, "slug", threadSlug), 0)));
+  app.delete("/v1/worktrees/:slug", async (c) =>
+    c.json(await removeWorktree(needs.workspace, paramOf(c, "slug", threadSlug), 0)),
+  );
   app.post("/v1/sweep", async (c) => c.json(await sweepWorktrees(needs.workspace, await bodyOf(c, sweepRequest))));
   app.post("/v1/threads/:slug/stop", async (c) => {
     const { graceMs } = await bodyOf(c, stopRequest);
@@ -90,8 +108,12 @@ function addProcRoutes(app: Hono, needs: RouteNeeds): void {
     const ask = queryOf(c, outputQuery);
     const left = new AbortController();
     const lines = await followOutput({
-      folder: records.folderOf(id), from: { out: ask.out, err: ask.err }, follow: ask.follow === "1",
-      end: procs.endOf(id), machine: needs.machine, signal: left.signal,
+      folder: records.folderOf(id),
+      from: { out: ask.out, err: ask.err },
+      follow: ask.follow === "1",
+      end: procs.endOf(id),
+      machine: needs.machine,
+      signal: left.signal,
     });
     return linesResponse(lines, () => left.abort(), needs.log);
   });
@@ -122,7 +144,14 @@ const threadQuery = fileQuery.pick({ thread: true }).partial();
 async function rowOf({ workspace: { worktrees, procs } }: RouteNeeds, record: ThreadRecord): Promise<WorktreeRow> {
   const { slug, thread, base, lastUsedAt, keptAt } = record;
   return {
-    slug, thread, path: worktrees.pathOf(slug), branch: branchOf(slug), base,
-    dirty: await worktrees.isDirty(record), lastUsed: lastUsedAt, kept: keptAt, liveProcs: procs.liveCount(slug),
+    slug,
+    thread,
+    path: worktrees.pathOf(slug),
+    branch: branchOf(slug),
+    base,
+    dirty: await worktrees.isDirty(record),
+    lastUsed: lastUsedAt,
+    kept: keptAt,
+    liveProcs: procs.liveCount(slug),
   };
 }

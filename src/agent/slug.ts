@@ -11,7 +11,12 @@ const HASHED = /-[0-9a-f]{12}$/;
  */
 export function slugOf(thread: string): string {
   if (PLAIN.test(thread) && !HASHED.test(thread) && !thread.endsWith("-")) return thread;
-  const readable = thread.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+/, "").slice(0, 40).replace(/-+$/, "");
+  const readable = thread
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+/, "")
+    .slice(0, 40)
+    .replace(/-+$/, "");
   return `${readable || "thread"}-${createHash("sha256").update(thread).digest("hex").slice(0, 12)}`;
 }
 

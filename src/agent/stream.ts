@@ -16,23 +16,26 @@ interface Hands {
 export function linesResponse(lines: AsyncGenerator<object>, cut: () => void, log: (error: unknown) => void): Response {
   const encoder = new TextEncoder();
   const lineOf = (value: object): Uint8Array => encoder.encode(`${JSON.stringify(value)}\n`);
-  const body = new ReadableStream<Uint8Array>({
-    pull: async (controller) => {
-      try {
-        const next = await lines.next();
-        if (next.done) controller.close();
-        else controller.enqueue(lineOf(next.value));
-      } catch (error) {
-        log(error);
-        controller.enqueue(lineOf({ type: "error", ...problemOf(error) }));
-        controller.close();
-      }
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        try {
+          const next = await lines.next();
+          if (next.done) controller.close();
+          else controller.enqueue(lineOf(next.value));
+        } catch (error) {
+          log(error);
+          controller.enqueue(lineOf({ type: "error", ...problemOf(error) }));
+          controller.close();
+        }
+      },
+      cancel: async () => {
+        cut();
+        await lines.return(undefined);
+      },
     },
-    cancel: async () => {
-      cut();
-      await lines.return(undefined);
-    },
-  }, { highWaterMark: 0 });
+    { highWaterMark: 0 },
+  );
   return new Response(body, { headers: { "content-type": NDJSON, "cache-control": "no-store" } });
 }
 
@@ -40,16 +43,26 @@ export function linesResponse(lines: AsyncGenerator<object>, cut: () => void, lo
  * Runs a long operation and answers its progress, then its result. A refusal that comes soon is thrown, and so has
  * its real status; one that comes after the first line is the last line. The work goes on when the caller leaves.
  */
-export async function operationResponse(hands: Hands, work: (report: (text: string) => void) => Promise<object>): Promise<Response> {
+export async function operationResponse(
+  hands: Hands,
+  work: (report: (text: string) => void) => Promise<object>,
+): Promise<Response> {
   const said: object[] = [];
   const nudge = new Nudge();
-  let outcome: { line: object; error?: unknown } | undefined;
+  let outcome: { line: object; error?: Error } | undefined;
   const done = work((text) => {
     said.push({ type: "progress", text });
     nudge.wake();
   }).then(
-    (result) => { outcome = { line: { type: "result", ...result } }; },
-    (error: unknown) => { outcome = { line: { type: "error", ...problemOf(error) }, error }; },
+    (result) => {
+      outcome = { line: { type: "result", ...result } };
+    },
+    (error: unknown) => {
+      outcome = {
+        line: { type: "error", ...problemOf(error) },
+        error: error instanceof Error ? error : new Error(String(error)),
+      };
+    },
   );
   const soon = new AbortController();
   await Promise.race([done, hands.machine.sleep(AGENT_BOUNDS.realStatusMs, soon.signal)]);

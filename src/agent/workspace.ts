@@ -42,7 +42,12 @@ export async function openWorkspace(needs: WorkspaceNeeds): Promise<Workspace> {
   const { image, clock, machine, bootId, log } = needs;
   await claimFolder(needs.data);
   const layout = await Layout.open(needs.data);
-  const around: Surroundings = { own: needs.own, imageBin: image.bin, imageEnv: image.env, containerMark: await containerMark(layout) };
+  const around: Surroundings = {
+    own: needs.own,
+    imageBin: image.bin,
+    imageEnv: image.env,
+    containerMark: await containerMark(layout),
+  };
   const git = new Git(around, machine);
   const locks = new KeyedLock();
   const mirror = new Mirror(layout, git, locks);
@@ -50,7 +55,12 @@ export async function openWorkspace(needs: WorkspaceNeeds): Promise<Workspace> {
   const worktrees = new Worktrees({ layout, git, locks, mirror, prepared, clock });
   const records = new ProcRecords(layout);
   const procs = new Procs({
-    records, around, bootId, clock, machine, log,
+    records,
+    around,
+    bootId,
+    clock,
+    machine,
+    log,
     workplace: {
       folderFor: async (slug, cwd) => {
         await worktrees.require(slug);

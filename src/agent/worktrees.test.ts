@@ -49,7 +49,10 @@ describe("the mirror", () => {
     assert.equal(await codeOf("mirror", { url: empty }), "EMPTY_REPOSITORY");
     assert.equal(await codeOf("mirror", { url: "--upload-pack=touch /tmp/x" }), "BAD_REQUEST");
     assert.equal(await codeOf("mirror", { url: "ext::sh -c true" }), "BAD_REQUEST");
-    assert.deepEqual((await readdir(join(agent.folder, "data"))).filter((name) => name.startsWith("mirror")), []);
+    assert.deepEqual(
+      (await readdir(join(agent.folder, "data"))).filter((name) => name.startsWith("mirror")),
+      [],
+    );
     assert.equal(await codeOf("mirror", { url: origin, ref: "no-such-branch" }), "NO_SUCH_REF");
     assert.equal(await codeOf("mirror", { url: origin, ref: "--output=x" }), "BAD_REQUEST");
   });
@@ -73,10 +76,42 @@ describe("the mirror", () => {
   });
 });
 
+describe("the sweep", () => {
+  test("takes the clean and idle, keeps the dirty longer and never touches one with a live process", async () => {
+    const [clean, dirty, live] = [await worktree("sw-clean"), await worktree("sw-dirty"), await worktree("sw-live")];
+    await writeFile(join(dirty.path, "work"), "1");
+    await agent.shell("sw-proc", "sw-live", "sleep 300");
+    const spared = await agent.get(sweepResult, ["POST", "sweep"], {
+      idleBeforeMs: far,
+      keepBeforeMs: far,
+      spare: ["sw-clean", "sw-dirty", "sw-live"],
+    });
+    assert.deepEqual(spared.removed, []);
+    const none = await agent.get(sweepResult, ["POST", "sweep"], { idleBeforeMs: 0, keepBeforeMs: 0 });
+    assert.deepEqual(none.removed, []);
+    const some = await agent.get(sweepResult, ["POST", "sweep"], { idleBeforeMs: far, keepBeforeMs: 0 });
+    assert.ok(some.removed.includes(clean.slug));
+    assert.deepEqual(
+      some.stayed.filter(({ slug }) => slug.startsWith("sw-")),
+      [
+        { slug: "sw-dirty", why: "dirty" },
+        { slug: "sw-live", why: "live" },
+      ],
+    );
+    await agent.get(sweepResult, ["POST", "sweep"], { idleBeforeMs: far, keepBeforeMs: far });
+    assert.deepEqual(
+      [clean, dirty, live].map(({ path }) => existsSync(path)),
+      [false, false, true],
+    );
+    assert.equal((await agent.ask("DELETE", `worktrees/${live.slug}`)).status, 200);
+    assert.equal(existsSync(live.path), false);
+  });
+});
+
 describe("a worktree", () => {
   test("is one a thread, made once also when asked at once, and its branch is named for the thread", async () => {
     const made = await Promise.all([worktree("w-once"), worktree("w-once"), worktree("w-once")]);
-    assert.deepEqual(made.map(({ created }) => created).sort(), [false, false, true]);
+    assert.equal(made.filter(({ created }) => created).length, 1);
     assert.equal(made[0]?.branch, "tidegate/w-once");
     assert.equal(await readFile(join(made[0]?.path ?? "", "README.md"), "utf8"), "hello\n");
     assert.equal(git(made[0]?.path ?? "", "status", "--porcelain"), "");
@@ -105,7 +140,12 @@ describe("a worktree", () => {
     await writeFile(join(path, "work"), "1");
     const head = commitIn(path);
     await writeFile(join(path, "uncommitted"), "2");
-    assert.deepEqual(await agent.get(keepResult, ["POST", `worktrees/${slug}/keep`]), { branch: "tidegate/w-goes-on", head, ahead: 1, dirty: true });
+    assert.deepEqual(await agent.get(keepResult, ["POST", `worktrees/${slug}/keep`]), {
+      branch: "tidegate/w-goes-on",
+      head,
+      ahead: 1,
+      dirty: true,
+    });
     assert.equal((await agent.ask("DELETE", `worktrees/${slug}`)).status, 200);
     assert.equal(existsSync(path), false);
     const again = await worktree("w-goes-on");
@@ -118,7 +158,10 @@ describe("a worktree", () => {
     await writeFile(join(path, "work"), "1");
     const head = commitIn(path);
     assert.equal((await agent.get(keepResult, ["POST", `worktrees/${slug}/keep`])).head, head);
-    assert.equal(git(origin, "--git-dir", join(agent.folder, "data", "mirror.git"), "rev-parse", "tidegate/w-detached"), head);
+    assert.equal(
+      git(origin, "--git-dir", join(agent.folder, "data", "mirror.git"), "rev-parse", "tidegate/w-detached"),
+      head,
+    );
   });
 
   test("that was half made when the agent was killed is made anew", async () => {
@@ -134,20 +177,30 @@ describe("a worktree", () => {
 });
 
 describe("the setup", () => {
-  const setup = "echo one >> ../../../setup-ran; mkdir -p node_modules/dep; echo dep > node_modules/dep/index.js; echo made > visible.txt; echo changed >> README.md; setsid sleep 300 & echo done";
+  const setup =
+    "echo one >> ../../../setup-ran; mkdir -p node_modules/dep; echo dep > node_modules/dep/index.js; echo made > visible.txt; echo changed >> README.md; setsid sleep 300 & echo done";
 
   test("runs once a commit, also for many at once; its files are there, the tree is clean, no copy is shared", async () => {
     const made = await Promise.all(["s-1", "s-2", "s-3"].map(async (thread) => await worktree(thread, { setup })));
     assert.equal(await readFile(join(agent.folder, "data", "setup-ran"), "utf8"), "one\n");
     for (const { path } of made) assert.equal(await readFile(join(path, "node_modules/dep/index.js"), "utf8"), "dep\n");
     const { worktrees } = await agent.get(worktreeList, ["GET", "worktrees"]);
-    assert.deepEqual(worktrees.filter(({ slug }) => slug.startsWith("s-")).map(({ dirty }) => dirty), [false, false, false]);
+    assert.deepEqual(
+      worktrees.filter(({ slug }) => slug.startsWith("s-")).map(({ dirty }) => dirty),
+      [false, false, false],
+    );
     const [first, second] = made.map(({ path }) => join(path, "node_modules/dep/index.js"));
     await appendFile(first ?? "", "edited by one run\n");
     assert.equal(await readFile(second ?? "", "utf8"), "dep\n");
     await writeFile(join(made[0]?.path ?? "", "visible.txt"), "a run's work");
     const after = await agent.get(worktreeList, ["GET", "worktrees"]);
-    assert.deepEqual(after.worktrees.filter(({ dirty }) => dirty).map(({ slug }) => slug).filter((slug) => slug.startsWith("s-")), ["s-1"]);
+    assert.deepEqual(
+      after.worktrees
+        .filter(({ dirty }) => dirty)
+        .map(({ slug }) => slug)
+        .filter((slug) => slug.startsWith("s-")),
+      ["s-1"],
+    );
   });
 
   test("that fails is refused with its last lines and leaves nothing", async () => {
@@ -164,23 +217,6 @@ describe("the setup", () => {
   });
 });
 
-describe("the sweep", () => {
-  test("takes the clean and idle, keeps the dirty longer and never touches one with a live process", async () => {
-    const [clean, dirty, live] = [await worktree("sw-clean"), await worktree("sw-dirty"), await worktree("sw-live")];
-    await writeFile(join(dirty.path, "work"), "1");
-    await agent.shell("sw-proc", "sw-live", "sleep 300");
-    const none = await agent.get(sweepResult, ["POST", "sweep"], { idleBeforeMs: 0, keepBeforeMs: 0 });
-    assert.deepEqual(none.removed, []);
-    const some = await agent.get(sweepResult, ["POST", "sweep"], { idleBeforeMs: far, keepBeforeMs: 0 });
-    assert.ok(some.removed.includes(clean.slug));
-    assert.deepEqual(some.stayed.filter(({ slug }) => slug.startsWith("sw-")), [{ slug: "sw-dirty", why: "dirty" }, { slug: "sw-live", why: "live" }]);
-    await agent.get(sweepResult, ["POST", "sweep"], { idleBeforeMs: far, keepBeforeMs: far });
-    assert.deepEqual([clean, dirty, live].map(({ path }) => existsSync(path)), [false, false, true]);
-    assert.equal((await agent.ask("DELETE", `worktrees/${live.slug}`)).status, 200);
-    assert.equal(existsSync(live.path), false);
-  });
-});
-
 describe("the push", () => {
   test("brings the branch to the origin, and names a refusal", async () => {
     const { path } = await worktree("p-1");
@@ -189,7 +225,18 @@ describe("the push", () => {
     const pushed = await agent.get(pushResult, ["POST", "push"], { thread: "p-1" });
     assert.deepEqual(pushed, { branch: "tidegate/p-1", head, remote: origin });
     assert.equal(git(origin, "rev-parse", "tidegate/p-1"), head);
-    git(path, "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--amend", "--message", "other");
+    git(
+      path,
+      "-c",
+      "user.name=t",
+      "-c",
+      "user.email=t@localhost",
+      "commit",
+      "--quiet",
+      "--amend",
+      "--message",
+      "other",
+    );
     const refused = await agent.operate("push", { thread: "p-1" });
     assert.equal(refused.last["code"], "PUSH_REJECTED");
     const failed = await agent.operate("push", { thread: "p-1", remote: "http://u:hidden-word@127.0.0.1:1/r" });

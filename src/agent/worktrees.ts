@@ -40,6 +40,7 @@ export interface WorktreeNeeds {
   readonly clock: Clock;
 }
 
+/** The worktrees of one container. */
 export class Worktrees {
   readonly #needs: WorktreeNeeds;
 
@@ -58,12 +59,12 @@ export class Worktrees {
     return await this.exclusively(slug, async () => {
       const known = await this.#record(slug);
       if (known && known.thread !== ask.thread) throw new AgentError("SLUG_TAKEN", `${slug} belongs to another thread`);
-      const created = known?.state !== "ready" || !await this.#stands(slug);
+      const created = known?.state !== "ready" || !(await this.#stands(slug));
       if (created) await this.#make(slug, ask, report);
       const record = await this.require(slug);
       await this.#write({ ...record, lastUsedAt: this.#needs.clock.now() });
       const path = this.pathOf(slug);
-      const head = await this.#needs.git.commitOf(path, "HEAD") ?? record.base;
+      const head = (await this.#needs.git.commitOf(path, "HEAD")) ?? record.base;
       return { slug, thread: ask.thread, path, branch: branchOf(slug), base: record.base, head, created };
     });
   }
@@ -76,13 +77,15 @@ export class Worktrees {
   /** The record of a thread whose worktree is whole; refused with NO_WORKTREE when there is none. */
   async require(slug: string): Promise<ThreadRecord> {
     const record = await this.#record(slug);
-    if (record?.state === "ready" && await this.#stands(slug)) return record;
+    if (record?.state === "ready" && (await this.#stands(slug))) return record;
     throw new AgentError("NO_WORKTREE", `no worktree of ${slug} in this container`);
   }
 
   /** Every thread whose worktree is whole. */
   async all(): Promise<ThreadRecord[]> {
-    const names = (await readdir(this.#needs.layout.threads)).filter((name) => name.endsWith(".json") && !name.endsWith(HALF));
+    const names = (await readdir(this.#needs.layout.threads)).filter(
+      (name) => name.endsWith(".json") && !name.endsWith(HALF),
+    );
     const records = await Promise.all(names.map(async (name) => await this.#record(name.replace(/\.json$/, ""))));
     return records.filter((record) => record !== undefined).filter((record) => record.state === "ready");
   }
@@ -99,10 +102,16 @@ export class Worktrees {
   async isDirty(record: ThreadRecord): Promise<boolean> {
     const { git } = this.#needs;
     const cwd = this.pathOf(record.slug);
-    const end = await git.run({ cwd, args: ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"] });
+    const end = await git.run({
+      cwd,
+      args: ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"],
+    });
     if (end.exit !== 0) return true;
     const bySetup = new Map(record.setupFiles.map((file) => [file.path, file]));
-    for (const entry of end.stdout.toString("utf8").split("\0").filter((text) => text !== "")) {
+    for (const entry of end.stdout
+      .toString("utf8")
+      .split("\0")
+      .filter((text) => text !== "")) {
       const file = entry.startsWith("? ") ? bySetup.get(entry.slice(2)) : undefined;
       if (file === undefined) return true;
       const found = await lstat(join(cwd, file.path)).catch(() => undefined);
@@ -118,7 +127,10 @@ export class Worktrees {
       const head = await this.#anchor(record);
       const now = this.#needs.clock.now();
       await this.#write({ ...record, lastUsedAt: now, keptAt: now });
-      const ahead = await this.#needs.git.text({ cwd: this.pathOf(slug), args: ["rev-list", "--count", "--end-of-options", `${record.base}..${head}`] });
+      const ahead = await this.#needs.git.text({
+        cwd: this.pathOf(slug),
+        args: ["rev-list", "--count", "--end-of-options", `${record.base}..${head}`],
+      });
       return { branch: branchOf(slug), head, ahead: Number(ahead), dirty: await this.isDirty(record) };
     });
   }
@@ -145,7 +157,10 @@ export class Worktrees {
   }
 
   async #stands(slug: string): Promise<boolean> {
-    return await lstat(join(this.pathOf(slug), ".git")).then(() => true, () => false);
+    return await lstat(join(this.pathOf(slug), ".git")).then(
+      () => true,
+      () => false,
+    );
   }
 
   async #make(slug: string, ask: WorktreeRequest, report: Report): Promise<void> {
@@ -157,20 +172,38 @@ export class Worktrees {
     const base = continued === undefined ? from : await this.#commonBase(continued.head, from);
     const now = clock.now();
     const record: ThreadRecord = {
-      thread: ask.thread, slug, base, state: "making", prepared: null,
-      createdAt: now, lastUsedAt: now, keptAt: null, setupFiles: [],
+      thread: ask.thread,
+      slug,
+      base,
+      state: "making",
+      prepared: null,
+      createdAt: now,
+      lastUsedAt: now,
+      keptAt: null,
+      setupFiles: [],
     };
     await this.#write(record);
     await layout.discard(path);
-    report(continued === undefined ? `worktree on ${branch} at ${from.slice(0, 12)}` : `worktree on ${branch}, which goes on at ${continued.head.slice(0, 12)}`);
+    report(
+      continued === undefined
+        ? `worktree on ${branch} at ${from.slice(0, 12)}`
+        : `worktree on ${branch}, which goes on at ${continued.head.slice(0, 12)}`,
+    );
     // Forced over what a killed making left registered; no other worktree ever has this branch.
     const where = continued?.local ? [path, branch] : ["-b", branch, "--no-track", path, continued?.head ?? from];
-    await locks.run("worktrees", async () => await git.text({ cwd: layout.mirror, args: ["worktree", "add", "--quiet", "--force", "--no-checkout", ...where] }));
+    await locks.run(
+      "worktrees",
+      async () =>
+        await git.text({
+          cwd: layout.mirror,
+          args: ["worktree", "add", "--quiet", "--force", "--no-checkout", ...where],
+        }),
+    );
     const setup = ask.setup?.trim() ? ask.setup : undefined;
     const key = setup === undefined ? null : await prepared.copyInto(path, base, setup, report);
     // Files that the branch tracks win over what the setup left in their place.
     await git.text({ cwd: path, args: ["reset", "--quiet", "--hard"] });
-    const setupFiles = key === null ? [] : (await prepared.record(key))?.untracked ?? [];
+    const setupFiles = key === null ? [] : ((await prepared.record(key))?.untracked ?? []);
     await this.#write({ ...record, state: "ready", prepared: key, setupFiles });
   }
 
@@ -178,14 +211,20 @@ export class Worktrees {
   async #continuing(branch: string): Promise<{ head: string; local: boolean } | undefined> {
     const { layout, git } = this.#needs;
     const [local, pushed] = [`refs/heads/${branch}`, `refs/remotes/origin/${branch}`];
-    const text = await git.text({ cwd: layout.mirror, args: ["for-each-ref", "--format=%(refname) %(objectname)", local, pushed] });
+    const text = await git.text({
+      cwd: layout.mirror,
+      args: ["for-each-ref", "--format=%(refname) %(objectname)", local, pushed],
+    });
     const found = new Map(text.split("\n").map((line) => line.split(" ") as [string, string]));
     const head = found.get(local) ?? found.get(pushed);
     return head === undefined ? undefined : { head, local: found.has(local) };
   }
 
   async #commonBase(head: string, from: string): Promise<string> {
-    const end = await this.#needs.git.run({ cwd: this.#needs.layout.mirror, args: ["merge-base", "--end-of-options", head, from] });
+    const end = await this.#needs.git.run({
+      cwd: this.#needs.layout.mirror,
+      args: ["merge-base", "--end-of-options", head, from],
+    });
     return end.exit === 0 ? end.stdout.toString("utf8").trim() : head;
   }
 
@@ -198,9 +237,9 @@ export class Worktrees {
     const cwd = this.pathOf(record.slug);
     const branch = `refs/heads/${branchOf(record.slug)}`;
     const tip = await git.commitOf(cwd, branch);
-    const head = await git.commitOf(cwd, "HEAD") ?? tip ?? record.base;
-    if (tip === head || (tip !== undefined && await this.#isAncestor(head, tip))) return tip;
-    if (tip === undefined || await this.#isAncestor(tip, head)) {
+    const head = (await git.commitOf(cwd, "HEAD")) ?? tip ?? record.base;
+    if (tip === head || (tip !== undefined && (await this.#isAncestor(head, tip)))) return tip;
+    if (tip === undefined || (await this.#isAncestor(tip, head))) {
       await git.text({ cwd, args: ["update-ref", "--end-of-options", branch, head, tip ?? ""] });
       return head;
     }

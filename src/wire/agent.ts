@@ -2,7 +2,7 @@
 // Bodies are JSON; long answers are application/x-ndjson. Fields are only added, unknown ones are ignored.
 
 import * as z from "zod";
-import { LIMIT } from "#core/budgets.ts";
+import { CLOCK, LIMIT } from "#core/budgets.ts";
 import { agentProblem } from "./agentErrors.ts";
 
 /** Moves when an older caller can no longer read the answers. */
@@ -20,11 +20,21 @@ export const threadSlug = z.string().regex(/^[a-z0-9][a-z0-9-]{0,79}$/);
 /** A process id, minted by the caller before the start, so that starting is idempotent. */
 export const procId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "is letters, digits, . _ - (at most 100)");
 /** An absolute path or a git URL. */
-export const repositoryUrl = z.string().min(1).max(2_000).refine(noControl, "has control characters")
+export const repositoryUrl = z
+  .string()
+  .min(1)
+  .max(2_000)
+  .refine(noControl, "has control characters")
   .refine((text) => !text.startsWith("-"), "starts with a dash");
-export const gitRef = z.string().min(1).max(250).refine((text) => isPlainRef(text), "is no name of a branch, a tag or a commit");
+export const gitRef = z
+  .string()
+  .min(1)
+  .max(250)
+  .refine((text) => isPlainRef(text), "is no name of a branch, a tag or a commit");
 const setup = z.string().max(20_000).refine(noNul, "has a NUL");
-const graceMs = z.number().int().min(0).max(600_000);
+/** On the stack's clock, as the agent is told it. */
+const graceMs = z.number().int().min(0).max(CLOCK.graceMs);
+/** An instant of the stack's clock. */
 const instant = z.number();
 const offset = z.coerce.number().int().min(0);
 
@@ -82,15 +92,21 @@ export type WorktreeResult = z.infer<typeof worktreeResult>;
 
 /** A line of a long operation: progress and heartbeats, then exactly one result or error. */
 export const mirrorLine = z.discriminatedUnion("type", [
-  progressLine, heartbeatLine, errorLine, mirrorResult.extend({ type: z.literal("result") }),
+  progressLine,
+  heartbeatLine,
+  errorLine,
+  mirrorResult.extend({ type: z.literal("result") }),
 ]);
 export type MirrorLine = z.infer<typeof mirrorLine>;
 export const worktreeLine = z.discriminatedUnion("type", [
-  progressLine, heartbeatLine, errorLine, worktreeResult.extend({ type: z.literal("result") }),
+  progressLine,
+  heartbeatLine,
+  errorLine,
+  worktreeResult.extend({ type: z.literal("result") }),
 ]);
 export type WorktreeLine = z.infer<typeof worktreeLine>;
 
-/** GET /v1/worktrees */
+/** GET /v1/worktrees, of all threads or of ?thread= */
 export const worktreeRow = z.object({
   slug: threadSlug,
   thread: z.string(),
@@ -107,17 +123,30 @@ export type WorktreeRow = z.infer<typeof worktreeRow>;
 export const worktreeList = z.object({ worktrees: z.array(worktreeRow) });
 
 /** POST /v1/worktrees/:slug/keep: what a run leaves behind. `ahead` counts commits since the base. */
-export const keepResult = z.object({ branch: z.string(), head: z.string(), ahead: z.number().int(), dirty: z.boolean() });
+export const keepResult = z.object({
+  branch: z.string(),
+  head: z.string(),
+  ahead: z.number().int(),
+  dirty: z.boolean(),
+});
 export type KeepResult = z.infer<typeof keepResult>;
 
 /** DELETE /v1/worktrees/:slug: its processes are ended first. */
 export const removeResult = z.object({ removed: z.boolean(), ended: z.array(z.number().int()) });
 
-/** POST /v1/sweep: clean ones idle since before the first instant, dirty ones since before the second. */
-export const sweepRequest = z.object({ idleBeforeMs: instant, keepBeforeMs: instant });
+/**
+ * POST /v1/sweep: clean ones idle since before the first instant, dirty ones since before the second (instants of the
+ * stack's clock). `spare` are threads whose run is registered: theirs stay, whatever they look like.
+ */
+export const sweepRequest = z.object({
+  idleBeforeMs: instant,
+  keepBeforeMs: instant,
+  spare: z.array(z.string()).default([]),
+});
+export type SweepRequest = z.infer<typeof sweepRequest>;
 export const sweepResult = z.object({
   removed: z.array(threadSlug),
-  stayed: z.array(z.object({ slug: threadSlug, why: z.enum(["live", "recent", "dirty"]) })),
+  stayed: z.array(z.object({ slug: threadSlug, why: z.enum(["live", "recent", "dirty", "spared"]) })),
   /** How many ended processes' logs, older than `keepBeforeMs`, went too. */
   procsForgotten: z.number().int(),
 });
@@ -176,7 +205,11 @@ export type ProcView = z.infer<typeof procView>;
 export const procList = z.object({ procs: z.array(procView) });
 
 /** GET /v1/procs/:id/output?out=N&err=N&follow=1 */
-export const outputQuery = z.object({ out: offset.default(0), err: offset.default(0), follow: z.enum(["0", "1"]).default("0") });
+export const outputQuery = z.object({
+  out: offset.default(0),
+  err: offset.default(0),
+  follow: z.enum(["0", "1"]).default("0"),
+});
 const outputFrame = z.object({
   type: z.undefined().optional(),
   s: z.enum(["out", "err"]),
