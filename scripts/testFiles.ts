@@ -114,7 +114,13 @@ function main(): void {
   stream.on("test:diagnostic", ({ file, message }) => {
     if (file !== undefined) tell({ kind: "note", text: message });
   });
-  stream.on("end", () => process.disconnect());
+  // A runner that was killed takes its tests along: this process leads their group.
+  const orphaned = (): void => void process.kill(-process.pid, "SIGKILL");
+  process.once("disconnect", orphaned);
+  stream.on("end", () => {
+    process.off("disconnect", orphaned);
+    process.disconnect();
+  });
   stream.resume();
 }
 

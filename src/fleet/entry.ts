@@ -6,7 +6,7 @@ import { rootOf, type Env } from "./root.ts";
 export { RegistryDO } from "./registry/registryDO.ts";
 export { ResidentDO } from "./resident/residentDO.ts";
 
-// oxlint-disable-next-line import/no-default-export -- the platform loads a Worker by its default export.
+// The platform loads a Worker by its default export.
 export default {
   fetch(request, env, context) {
     return fleetApp(rootOf(env, "worker")).fetch(request, env, context);

@@ -1,0 +1,133 @@
+// docs/clocks.md: the one table of numbers in words, what follows from it, and every relation with its result.
+
+import { budgetsOf, CLOCK, DEFAULT_LEASES, LIMIT, REAL, relationsOf } from "#core/budgets.ts";
+import { formatDuration, SECOND } from "#core/time.ts";
+import { opening, page, table } from "./markdown.ts";
+import { sourceOf } from "./readCode.ts";
+
+const CLOCK_SAYS: Readonly<Record<keyof typeof CLOCK, string>> = {
+  slackMs: "what a deploy waits beyond the longest lease",
+  marginMs: "how much longer than its wait a deploy asks its drain for",
+  capFloorMs: "the least that the cap of a drain is",
+  undrainedWaitMs: "how long a deploy without a drain bearer waits for a quiet look",
+  pollMs: "how often a waiting run asks again while it has no watch",
+  lookMs: "how often a waiting deploy reads the fleet, whatever its watch says",
+  reserveMs: "how much of its lease a waiting run keeps for its work",
+  noLeaseWaitMs: "how long a caller without a lease waits at a closed door",
+  wakeWaitMs: "how long a caller waits for a container that rolls",
+  wakePollMs: "how often it asks again meanwhile",
+  pulseMs: "how often a deploy renews its drain",
+  pulseBoundMs: "without a renewal for this long a deploy's drain is over",
+  swapBoundMs: "how long a swap may take from the seal on",
+  uploadCutMs: "an upload begins only with at least this much of the swap bound left",
+  cycleBoundMs: "how much longer than the swap a sealed drain lives, for containers to come up",
+  graceMs: "after a lease's end, before its resident ends the run by itself",
+  sweepIdleMs: "a clean worktree that nobody used for this long goes; also how often that is looked at",
+  keepDirtyMs: "how long a worktree with uncommitted files is kept",
+  tombstoneMs: "how long a lifted drain's id is remembered as over",
+  suspectAfterMs: "how old a row without any process is when it is called suspect",
+  noteEveryMs: "how often a wait is said again",
+  stopGraceMs: "between SIGTERM and SIGKILL when a run is stopped",
+  retryMs: "between two tries of a request whose answer was lost, and between two readings of what is served",
+  outboxRetryMs: "between two tries of a resident to tell the registry what changed",
+};
+
+const LIMIT_SAYS: Readonly<Record<keyof typeof LIMIT, string>> = {
+  provisioningSlots: "workspaces that one resident makes at once; containers that a swap replaces at once",
+  fanOut: "residents that the registry asks at once",
+  byChars: "characters of a drain's `by`",
+  reasonChars: "characters of a drain's `reason`",
+  threadKeyChars: "characters of a thread key or a resource",
+  bodyBytes: "bytes of a body",
+  fileBytes: "bytes of a file that is read or written through the fleet",
+  auditRows: "rows of the audit log; older ones go",
+  unreadableLooks: "looks in a row that may fail before a deploy that has closed the fleet gives up",
+  tries: "tries of a request whose answer was lost",
+};
+
+const REAL_SAYS: Readonly<Record<keyof typeof REAL, string>> = {
+  connectMs: "to a connection on this machine",
+  requestMs: "a request on this machine",
+  sealAskMs: "one resident's answer to a seal or a fresh look",
+  processGoneMs: "for a killed process to be gone",
+  startMs: "for workerd or a container to answer",
+  heartbeatMs: "between two heartbeat lines of a stream",
+  watchPingMs: "between two pings of a watch; two missed ones and it is down",
+  frontHoldMs: "how long a new connection is held while workerd is swapped",
+  recheckMs: "the first pause before a watch connects again",
+  liftWithinMs: "how soon after a signal a deploy has lifted its drain or said that it could not",
+  liftTryMs: "one try of that lift",
+  sealMs: "a whole request to seal",
+};
+
+const isSpan = (name: string): boolean => name.endsWith("Ms");
+const valueOf = (name: string, value: number): string => {
+  if (!isSpan(name)) return value.toLocaleString("en-US");
+  return value < SECOND || value % SECOND !== 0 ? `${value} ms` : formatDuration(value);
+};
+
+function numbers<T extends Record<string, number>>(
+  values: T,
+  says: Readonly<Record<keyof T & string, string>>,
+): string {
+  return table(
+    ["name", "value", "is"],
+    Object.entries(values).map(([name, value]) => [`\`${name}\``, valueOf(name, value), says[name] ?? ""]),
+  );
+}
+
+/** Numbers that stand beside their use, with their own comments: literal milliseconds by name. */
+function strayNumbers(file: string): (readonly string[])[] {
+  const { text } = sourceOf(file);
+  const rows = text.matchAll(/^ *(?:export const )?(\w+_MS|\w+Ms)(?: =|:) ([\d_]+(?: \* [\d_]+)*)[;,]$/gm);
+  return [...rows].map(([, name = "", product = ""]) => {
+    const ms = product.split(" * ").reduce((total, factor) => total * Number(factor.replaceAll("_", "")), 1);
+    return [`\`${name}\``, valueOf("Ms", ms), `[\`${file}\`](../${file})`];
+  });
+}
+
+function computed(): string {
+  const budgets = budgetsOf(DEFAULT_LEASES);
+  return table(
+    ["name", "value", "follows from"],
+    [
+      ["longest lease", formatDuration(budgets.longestLeaseMs), "the kinds"],
+      ["shortest lease", formatDuration(budgets.shortestLeaseMs), "the kinds"],
+      ["deploy wait", formatDuration(budgets.deployWaitMs), "at least 1h; longest lease + slack"],
+      ["drain asked", formatDuration(budgets.drainMs), "deploy wait + margin"],
+      ["cap of a drain", `${budgets.capMinutes} min`, "at least its floor; deploy wait + swap bound + cycle bound"],
+    ],
+  );
+}
+
+/** The whole document. */
+export function clocksPage(): string {
+  const leases = Object.entries(DEFAULT_LEASES).map(([kind, ms]) => [`\`${kind}\``, formatDuration(ms)]);
+  const relations = relationsOf(budgetsOf(DEFAULT_LEASES)).map(({ says, holds }) => [says, holds ? "holds" : "BROKEN"]);
+  return page(
+    opening(
+      "Clocks",
+      `Every duration is in one table, [\`src/core/budgets.ts\`](../src/core/budgets.ts). Some numbers follow from the leases that
+\`tidegate.jsonc\` configures; the relations between them are judged when a configuration is read, and one that breaks a
+relation is refused by name before anything starts.`,
+    ),
+    "## Leases",
+    "How long a run of each kind may live, where the configuration says nothing else.",
+    table(["kind", "lease"], leases),
+    "## What follows from them",
+    computed(),
+    "## Relations",
+    "Judged here over the leases above.",
+    table(["relation", "result"], relations),
+    "## Spans",
+    "On the stack's own clock, which a replay runs faster.",
+    numbers(CLOCK, CLOCK_SAYS),
+    "## Bounds of machinery",
+    "In real time, whatever the scale of a stack's clock.",
+    numbers(REAL, REAL_SAYS),
+    "Bounds of the host and the agent that only one file uses, in real time too:",
+    table(["name", "value", "where"], [...strayNumbers("src/node/bounds.ts"), ...strayNumbers("src/agent/bounds.ts")]),
+    "## How many",
+    numbers(LIMIT, LIMIT_SAYS),
+  );
+}
