@@ -7,23 +7,23 @@ import { clockOf, formatDuration, hourMinuteOf } from "#core/time.ts";
 import type { Receipt } from "#wire/receipt.ts";
 
 /** Exit codes of `deploy` (checklists.md, "The CLI"). */
-export const EXIT = { done: 0, failed: 1, usage: 2, refused: 3, denied: 4, partial: 5, pending: 8 } as const;
+export const DEPLOY_EXIT = { done: 0, failed: 1, usage: 2, refused: 3, denied: 4, partial: 5, pending: 8 } as const;
 
 /** The exit code of a deploy that has ended. */
 export function exitCodeOf(state: DeployState): number {
   switch (state.stop?.kind) {
     case "deployed":
-      return EXIT.done;
+      return DEPLOY_EXIT.done;
     case "refused":
-      return EXIT.refused;
+      return DEPLOY_EXIT.refused;
     case "denied":
-      return EXIT.denied;
+      return DEPLOY_EXIT.denied;
     case "unknown":
-      return EXIT.pending;
+      return DEPLOY_EXIT.pending;
     case "stopped":
       return state.stop.signal === "SIGINT" ? 130 : 143;
     default:
-      return EXIT.failed;
+      return DEPLOY_EXIT.failed;
   }
 }
 

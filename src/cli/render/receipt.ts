@@ -1,0 +1,135 @@
+// A receipt as text: the same on a terminal, in a job's summary and from `deploy show`.
+
+import { clockOf, formatDuration, type Instant } from "#core/time.ts";
+import { shortNameOf } from "#wire/names.ts";
+import type { Receipt } from "#wire/receipt.ts";
+import { plain } from "./plain.ts";
+import { table } from "./table.ts";
+
+type Row = readonly [string, string];
+
+const at = (instant: Instant | "unknown" | null): string =>
+  typeof instant === "number" ? clockOf(instant) : (instant ?? "—");
+const change = (from: string, to: string): string => (from === to ? from : `${from} → ${to}`);
+
+const END_WORDS: Readonly<Record<Receipt["inFlight"][number]["how"], string>> = {
+  released: "ended by itself",
+  leaseEnded: "its lease ended",
+  endedByAdmin: "ended by an admin",
+  killed: "KILLED by the swap",
+  inFlight: "still in flight",
+  unknown: "ended, how is unknown",
+};
+
+function shapeRows({ build, generation }: Receipt): Row[] {
+  const from = build.from === "unknown" ? null : build.from;
+  const image =
+    from === null
+      ? `unknown → ${build.to.image}`
+      : `${change(from.image, build.to.image)}${from.image === build.to.image ? " (unchanged)" : ""}`;
+  const generations =
+    generation.to === null ? `${generation.from}` : change(String(generation.from), String(generation.to));
+  return [
+    [
+      "build",
+      `${from === null ? "unknown" : from.commit} → ${build.to.commit}   bundle ${from === null ? "unknown" : from.bundle} → ${build.to.bundle}`,
+    ],
+    ["image", image],
+    ["generation", generations],
+  ];
+}
+
+function closedRows({ closed, mode, closedMs, reopened }: Receipt): Row[] {
+  if (closed === null)
+    return [["closed", mode === "drained" ? "never: the drain was not granted" : "never: this deploy did not drain"]];
+  const open = reopened === null ? "unknown: see `npx tidegate drain status`" : `${at(reopened.at)}, ${reopened.cause}`;
+  const long = typeof closedMs === "number" ? `, closed ${formatDuration(closedMs)}` : "";
+  const still = reopened === null || reopened.stillClosedBy === "unknown" ? [] : reopened.stillClosedBy;
+  return [
+    ["closed", `${at(closed.since)} by ${closed.by} (${closed.principal} bearer): ${closed.reason}`],
+    ["reopened", `${open}${long}`],
+    ...still.map((drain): Row => ["still closed", `by ${drain.by} (${drain.reason}) until ${at(drain.until)}`]),
+  ];
+}
+
+function runRows({ inFlight }: Receipt): Row[] {
+  if (inFlight.length === 0) return [["in flight", "nothing"]];
+  const cells = inFlight.map((run) => [
+    run.runId,
+    shortNameOf(run.resource),
+    run.threadKey,
+    END_WORDS[run.how],
+    at(run.endedAt),
+  ]);
+  return table(["", "", "", "", ""], cells, false).map((line, index): Row => [index === 0 ? "in flight" : "", line]);
+}
+
+function residentRows({ residents }: Receipt): Row[] {
+  if (residents === "unknown") return [["residents", "unknown"]];
+  return residents.map((one, index): Row => {
+    const image = `image ${change(one.imageBefore, one.imageAfter)}`;
+    return [
+      index === 0 ? "residents" : "",
+      `${shortNameOf(one.resource)}   ${image}   boot ${change(one.bootBefore, one.bootAfter)}`,
+    ];
+  });
+}
+
+function waitedRow({ waited }: Receipt): Row {
+  if (waited === "unknown") return ["waited", "unknown: the registry does not say who waited"];
+  const each = waited.map(
+    (one) => `${one.runId} ${one.waitedMs === "unknown" ? "unknown" : formatDuration(one.waitedMs)}`,
+  );
+  return ["waited", each.length === 0 ? "nobody" : each.join(", ")];
+}
+
+function killedRows({ killed, killedProcesses }: Receipt): Row[] {
+  const dead = killedProcesses.map((one): Row => [
+    "",
+    `pid ${one.pid}   ${one.runId}   ${shortNameOf(one.resource)}   ${one.command}`,
+  ]);
+  return [["killed", String(killed)], ...dead];
+}
+
+/** The receipt's lines. `file` is where it is kept, where that is of use. */
+export function receiptLines(receipt: Receipt, file: string | null = null): string[] {
+  const { phases, result, why, drainId, step, by, startedAt, endedAt, outcome } = receipt;
+  const took =
+    endedAt === null
+      ? "not ended: it goes on, or its deployer was killed"
+      : `took ${formatDuration(endedAt - startedAt)}`;
+  const rows: Row[] = [
+    ["began", `${new Date(startedAt).toISOString()} by ${by}, ${took}`],
+    ...shapeRows(receipt),
+    ...closedRows(receipt),
+    ...runRows(receipt),
+    ["phases", phases.map((one) => `${one.phase} ${formatDuration(one.until - one.since)}`).join(" · ") || "none"],
+    ...residentRows(receipt),
+    waitedRow(receipt),
+    ...killedRows(receipt),
+    ...(outcome === "landed" ? [] : [["upload", outcome] as const]),
+    ...(why === null ? [] : [["why", why] as const]),
+    ...(file === null ? [] : [["kept in", file] as const]),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return [
+    `deploy ${drainId}   ${step}   ${result}`,
+    ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${plain(value)}`.trimEnd()),
+  ];
+}
+
+const killedWords = (killed: Receipt["killed"]): string => (killed === "unknown" ? "unknown" : String(killed));
+
+/** Past deploys as a table. */
+export function receiptTable(receipts: readonly Receipt[], headers: boolean): string[] {
+  const rows = receipts.map((one) => [
+    new Date(one.startedAt).toISOString().slice(0, 19).concat("Z"),
+    one.drainId,
+    one.result,
+    `${one.build.from === "unknown" ? "unknown" : one.build.from.commit} → ${one.build.to.commit}`,
+    typeof one.closedMs === "number" ? formatDuration(one.closedMs) : (one.closedMs ?? "—"),
+    killedWords(one.killed),
+    one.by,
+  ]);
+  return table(["BEGAN", "DRAIN", "RESULT", "BUILD", "CLOSED", "KILLED", "BY"], rows, headers);
+}
