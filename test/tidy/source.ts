@@ -83,7 +83,7 @@ export function lastName(node: Node): string | undefined {
     : undefined;
 }
 
-/** The function that a call inside it belongs to, or nothing at module level. */
+/** Whether a node is a function of any form. */
 export function isFunction(node: Node): boolean {
   return (
     node.type === "FunctionDeclaration" || node.type === "FunctionExpression" || node.type === "ArrowFunctionExpression"
