@@ -3,7 +3,6 @@
 import { budgetsOf, CLOCK, DEFAULT_LEASES, LIMIT, REAL, relationsOf } from "#core/budgets.ts";
 import { formatDuration, SECOND } from "#core/time.ts";
 import { opening, page, table } from "./markdown.ts";
-import { sourceOf } from "./readCode.ts";
 
 const CLOCK_SAYS: Readonly<Record<keyof typeof CLOCK, string>> = {
   slackMs: "what a deploy waits beyond the longest lease",
@@ -58,6 +57,12 @@ const REAL_SAYS: Readonly<Record<keyof typeof REAL, string>> = {
   liftWithinMs: "how soon after a signal a deploy has lifted its drain or said that it could not",
   liftTryMs: "one try of that lift",
   sealMs: "a whole request to seal",
+  lookEveryMs: "between two looks at what gives no event, such as a pid or a file that another process writes",
+  imageSetupMs: "an image's setup; also how long another builder of images is waited for",
+  toolVersionMs: "a tool's answer to `--version`",
+  restartFirstMs: "the first pause before a workerd that ended by itself is started again",
+  restartLongestMs: "the longest such pause",
+  timerLongestMs: "the longest that one timer is set for; longer sleeps are taken in parts",
 };
 
 const isSpan = (name: string): boolean => name.endsWith("Ms");
@@ -74,16 +79,6 @@ function numbers<T extends Record<string, number>>(
     ["name", "value", "is"],
     Object.entries(values).map(([name, value]) => [`\`${name}\``, valueOf(name, value), says[name] ?? ""]),
   );
-}
-
-/** Numbers that stand beside their use, with their own comments: literal milliseconds by name. */
-function strayNumbers(file: string): (readonly string[])[] {
-  const { text } = sourceOf(file);
-  const rows = text.matchAll(/^ *(?:export const )?(\w+_MS|\w+Ms)(?: =|:) ([\d_]+(?: \* [\d_]+)*)[;,]$/gm);
-  return [...rows].map(([, name = "", product = ""]) => {
-    const ms = product.split(" * ").reduce((total, factor) => total * Number(factor.replaceAll("_", "")), 1);
-    return [`\`${name}\``, valueOf("Ms", ms), `[\`${file}\`](../${file})`];
-  });
 }
 
 function computed(): string {
@@ -125,8 +120,6 @@ relation is refused by name before anything starts.`,
     "## Bounds of machinery",
     "In real time, whatever the scale of a stack's clock.",
     numbers(REAL, REAL_SAYS),
-    "Bounds of the host and the agent that only one file uses, in real time too:",
-    table(["name", "value", "where"], [...strayNumbers("src/node/bounds.ts"), ...strayNumbers("src/agent/bounds.ts")]),
     "## How many",
     numbers(LIMIT, LIMIT_SAYS),
   );

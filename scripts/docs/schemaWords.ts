@@ -5,7 +5,7 @@ import * as z from "zod";
 import { table } from "./markdown.ts";
 
 interface Json {
-  readonly type?: string;
+  readonly type?: string | string[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly anyOf?: readonly Json[];
@@ -37,13 +37,16 @@ function jsonOf(schema: z.ZodType, io: "input" | "output", named: Named): Json {
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => {
       const name = named.get(zodSchema);
-      if (name === undefined || zodSchema === schema) return;
+      if (name === undefined || Object.is(zodSchema, schema)) return;
       for (const key of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, key);
       Object.assign(jsonSchema, { named: name });
     },
   });
   return made as Json;
 }
+
+/** The only long lists of words on the wire are those of codes. */
+const MANY = 16;
 
 const anchor = (name: string): string => `[${name}](#${name.toLowerCase().replaceAll(" ", "-")})`;
 
@@ -69,7 +72,9 @@ function textWords(json: Json): string {
 function wordsOf(json: Json): string {
   if (json.named !== undefined) return anchor(json.named);
   if (json.const !== undefined) return `\`${JSON.stringify(json.const)}\``;
+  if (json.enum && json.enum.length > MANY) return "a code of [errors.md](errors.md)";
   if (json.enum) return json.enum.map((one) => `\`${String(one)}\``).join(", ");
+  if (Array.isArray(json.type)) return json.type.map((type) => wordsOf({ ...json, type })).join(" or ");
   const choices = json.anyOf ?? json.oneOf;
   if (choices) return [...new Set(choices.map(wordsOf))].join(" or ");
   switch (json.type) {
@@ -88,7 +93,7 @@ function wordsOf(json: Json): string {
 }
 
 function objectWords(json: Json): string {
-  const fields = Object.entries(json.properties ?? {});
+  const fields = Object.entries(json.properties ?? {}).filter(([, inner]) => Object.keys(inner).length > 0);
   if (fields.length > 0) return `{${fields.map(([name, inner]) => `${name}: ${wordsOf(inner)}`).join("; ")}}`;
   const values = typeof json.additionalProperties === "object" ? wordsOf(json.additionalProperties) : "anything";
   return `names to ${values}`;

@@ -10,6 +10,7 @@ import * as drain from "#wire/drain.ts";
 import * as errors from "#wire/errors.ts";
 import * as fleet from "#wire/fleet.ts";
 import * as host from "#wire/host.ts";
+import * as names from "#wire/names.ts";
 import { ROUTE_NAMES, ROUTES, type RouteName } from "#wire/routes.ts";
 import { AGENT_ROUTES, CONTAINER_ROUTES, CONTROL_ROUTES, type ApiRoute } from "./apiRoutes.ts";
 import { opening, page, table } from "./markdown.ts";
@@ -38,6 +39,9 @@ const NAMED: Named = new Map<unknown, string>([
   [attach.workSchema, "Work"],
   [errors.problemSchema, "Problem"],
   [agent.procEnd, "End of a process"],
+  [names.resourceSchema, "Resource"],
+  [names.threadKeySchema, "Thread key"],
+  [names.idSchema, "Id"],
 ]);
 
 /** Routes whose answers the table names by a schema that their handler gives a part of. */
@@ -72,7 +76,7 @@ function fleetRoute(name: RouteName): string {
   const parts = [`### ${method} ${path}`, `${says} Passes: ${scopesOf(name)}.`];
   if (body !== null) parts.push("Body:", schemaTable(schemaNamed(body), "input", NAMED));
   parts.push(STREAMED[name] ?? "Answer:", schemaTable(schemaNamed(answers), "output", NAMED));
-  return parts.join("\n\n");
+  return parts.map((part) => part.trim()).join("\n\n");
 }
 
 /** Where an answer is more than one JSON object. */
@@ -111,7 +115,7 @@ function api(routes: Readonly<Record<string, ApiRoute>>, found: readonly string[
     const asked = asks === null ? [] : [`Asks:`, schemaTable(asks, "input", NAMED)];
     return [`### ${route}`, says, ...asked, "Answer:", schemaTable(answers, "output", NAMED)].join("\n\n");
   });
-  return parts.join("\n\n");
+  return parts.map((part) => part.trim()).join("\n\n");
 }
 
 /** The whole document. */
@@ -132,6 +136,9 @@ field. Instants and spans are whole milliseconds. Errors: [errors.md](errors.md)
     "## The fleet",
     ...ROUTE_NAMES.map(fleetRoute),
     "## Shapes",
+    shape("Resource", names.resourceSchema),
+    shape("Thread key", names.threadKeySchema),
+    shape("Id", names.idSchema),
     drainShape(),
     shape("Build", drain.buildSchema),
     shape("Run in flight", fleet.runRowSchema),
@@ -142,7 +149,7 @@ field. Instants and spans are whole milliseconds. Errors: [errors.md](errors.md)
     shape("End of a process", agent.procEnd),
     "## The agent",
     "On loopback, at a port and with a token that only the host and the fleet Worker know. Long answers are `application/x-ndjson`.",
-    api(AGENT_ROUTES, registeredRoutes("src/agent/routes.ts", /^add\w+Routes$/)),
+    api(AGENT_ROUTES, registeredRoutes("src/agent/routes.ts", /^add\w*Routes$/)),
     "## The host: containers",
     "For the fleet Worker, with the host token. Loopback, on the supervisor's own port.",
     api(

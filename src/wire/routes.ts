@@ -31,8 +31,8 @@ export const ROUTES = {
   write: { method: "POST", path: "/write", scopes: ["operator"], body: "writeBodySchema", answers: "readAnswerSchema", says: "Write one file of the thread's worktree." },
   op: { method: "POST", path: "/op", scopes: ["operator"], body: "opBodySchema", answers: "opAnswerSchema", says: "Stop, push or look at a run in flight." },
   onboard: { method: "POST", path: "/onboard", scopes: [], body: "onboardBodySchema", answers: "onboardLineSchema", says: "A repository becomes a resident; streamed, since a clone and a setup take their time." },
-  offboard: { method: "POST", path: "/offboard", scopes: [], body: "offboardBodySchema", answers: "residentRowSchema", says: "A resident goes, with its container." },
-  reconfigure: { method: "POST", path: "/reconfigure", scopes: [], body: "reconfigureBodySchema", answers: "residentRowSchema", says: "Change a resident's setup or test command." },
+  offboard: { method: "POST", path: "/offboard", scopes: [], body: "offboardBodySchema", answers: "offboardBodySchema", says: "A resident goes, with its container." },
+  reconfigure: { method: "POST", path: "/reconfigure", scopes: [], body: "reconfigureBodySchema", answers: "offboardBodySchema", says: "Change a resident's setup or test command." },
   releaseRun: { method: "POST", path: "/runs/release", scopes: [], body: "releaseBodySchema", answers: "detachAnswerSchema", says: "End one run in flight, with a reason." },
 } as const satisfies Record<string, Route>;
 
