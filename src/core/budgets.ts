@@ -68,6 +68,14 @@ export const REAL = {
   liftWithinMs: 8 * SECOND,
   liftTryMs: 3_500,
   sealMs: 60 * SECOND,
+  /** How often a condition without an event (a pid, a file that another process writes) is looked at. */
+  lookEveryMs: 10,
+  imageSetupMs: 30 * MINUTE,
+  toolVersionMs: 10 * SECOND,
+  restartFirstMs: 250,
+  restartLongestMs: 10 * SECOND,
+  /** The longest that one timer can be set for; a longer sleep is taken in parts. */
+  timerLongestMs: 24 * DAY,
 } as const;
 
 /** The table for a fleet: what is fixed, and what follows from the leases of its kinds. */

@@ -6,8 +6,8 @@ import { copyFileSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync 
 import { dirname, join, sep } from "node:path";
 import { execa } from "execa";
 import * as z from "zod";
+import { REAL } from "#core/budgets.ts";
 import type { ImageDefinition } from "#wire/config.ts";
-import { BUILDER_BOUND_MS, SETUP_BOUND_MS, TOOL_BOUND_MS } from "#node/bounds.ts";
 import { Failure, wordsOf } from "#node/failure.ts";
 import { waitFileLock } from "#node/fileLock.ts";
 import { readJsonFile, writeFileWhole, writeJsonFile } from "#node/files.ts";
@@ -79,7 +79,7 @@ export function planImage(paths: StatePaths, definition: ImageDefinition, agent:
 
 async function toolVersion(tool: string, env: Record<string, string>): Promise<string> {
   try {
-    const said = await execa(tool, ["--version"], { env, extendEnv: false, all: true, stdin: "ignore", timeout: TOOL_BOUND_MS });
+    const said = await execa(tool, ["--version"], { env, extendEnv: false, all: true, stdin: "ignore", timeout: REAL.toolVersionMs });
     return /\d+(\.\d+)*/.exec(said.all)?.[0] ?? said.all.slice(0, 80);
   } catch (error) {
     throw new Failure("IMAGE_TOOL_MISMATCH", `${tool} --version fails: ${wordsOf(error).split("\n")[0] ?? ""}`);
@@ -107,7 +107,7 @@ function runSetup(plan: ImagePlan, script: string, building: Building): Promise<
     const stop = (): void => {
       if (child.pid !== undefined) sendSignal(-child.pid, "SIGKILL");
     };
-    const bound = setTimeout(stop, SETUP_BOUND_MS);
+    const bound = setTimeout(stop, REAL.imageSetupMs);
     const done = (failure?: Failure): void => {
       clearTimeout(bound);
       building.signal.removeEventListener("abort", stop);
@@ -162,7 +162,7 @@ export async function buildImage(paths: StatePaths, plan: ImagePlan, building: B
     await checkTools(plan, building);
     return;
   }
-  const lock = await waitFileLock(join(paths.images, "lock"), BUILDER_BOUND_MS, building.signal);
+  const lock = await waitFileLock(join(paths.images, "lock"), REAL.imageSetupMs, building.signal);
   if (lock === undefined) throw new Failure("INTERRUPTED", `image ${plan.id} is not built: another command builds images in this folder`);
   try {
     if (builtImage(paths, plan.id) === undefined) await buildUnderLock(paths, plan, building);

@@ -4,7 +4,6 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import type { Inside, ProcessId } from "#wire/host.ts";
 import { REAL } from "#core/budgets.ts";
-import { LOOK_EVERY_MS } from "#node/bounds.ts";
 import {
   allProcesses,
   commandLineOf,
@@ -112,7 +111,7 @@ export async function endInside(container: Marked, listed: readonly Inside[]): P
     for (const one of left) sendSignal(one.pid, "SIGKILL");
     if (left.length === 0 && !isSameProcess(container.outer)) return [];
     if (performance.now() >= end) return left;
-    await pause(LOOK_EVERY_MS);
+    await pause(REAL.lookEveryMs);
   }
 }
 

@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { TOOL_BOUND_MS } from "#node/bounds.ts";
+import { REAL } from "#core/budgets.ts";
 
 /** What this machine allows. */
 export type Isolation =
@@ -68,7 +68,7 @@ function works(isolation: Isolation, folder: string): boolean {
   const mounts = { state: folder, data: join(folder, "d"), image: join(folder, "i"), handover: join(folder, "h") };
   const { command, args } = containerCommand(isolation, mounts, ["sh", "-c", 'test "$$" -lt 20 && test -d "$1"', "sh", mounts.data]);
   const made = spawnSync("mkdir", ["-p", mounts.data, mounts.image, mounts.handover]);
-  return made.status === 0 && spawnSync(command, args, { stdio: "ignore", timeout: TOOL_BOUND_MS }).status === 0;
+  return made.status === 0 && spawnSync(command, args, { stdio: "ignore", timeout: REAL.toolVersionMs }).status === 0;
 }
 
 /** Tries what this machine allows, the best first. */

@@ -2,7 +2,7 @@
 // storage, and one that ends by itself is started again with what it served.
 
 import { setTimeout as pause } from "node:timers/promises";
-import { RESTART_FIRST_MS, RESTART_LONGEST_MS } from "#node/bounds.ts";
+import { REAL } from "#core/budgets.ts";
 import type { Clock } from "#node/clock.ts";
 import { readConfig } from "#node/config.ts";
 import { Failure, wordsOf } from "#node/failure.ts";
@@ -146,7 +146,7 @@ export class Stack {
   async #restart(turn: number, upload: Upload): Promise<void> {
     this.#workerd = undefined;
     this.parts.front.lead({ kind: "hold" });
-    for (let waitMs = RESTART_FIRST_MS; ; waitMs = Math.min(RESTART_LONGEST_MS, waitMs * 2)) {
+    for (let waitMs: number = REAL.restartFirstMs; ; waitMs = Math.min(REAL.restartLongestMs, waitMs * 2)) {
       logOf("supervisor").warn("workerd is down", { generation: upload.generation, againInMs: waitMs });
       await pause(waitMs);
       const done = await this.#alone(async () => {

@@ -9,7 +9,6 @@ import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import { REAL } from "#core/budgets.ts";
-import { LOOK_EVERY_MS } from "#node/bounds.ts";
 import { Failure, wordsOf } from "#node/failure.ts";
 import { tailOf, writeFileWhole } from "#node/files.ts";
 import { rotateLog } from "#node/log.ts";
@@ -94,6 +93,15 @@ async function answersHealth(port: number): Promise<boolean> {
   }
 }
 
+/** Asks for its health until it is well, is gone, or it is late. */
+async function becomesHealthy(id: ProcessId, port: number, late: AbortSignal): Promise<boolean> {
+  while (!late.aborted && isSameProcess(id)) {
+    if (await answersHealth(port)) return true;
+    await pause(REAL.lookEveryMs);
+  }
+  return false;
+}
+
 function spawnWorkerd(ask: WorkerdAsk): ChildProcess {
   const { paths, settings } = ask;
   for (const folder of [paths.run, paths.storage, paths.log]) mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -126,12 +134,7 @@ export async function startWorkerd(ask: WorkerdAsk): Promise<Workerd> {
     control !== null && control !== undefined && "setEncoding" in control ? portOf(control, child) : undefined,
     new Promise<undefined>((resolve) => late.addEventListener("abort", () => resolve(undefined))),
   ]);
-  let healthy = false;
-  while (port !== undefined && !healthy && !late.aborted && isSameProcess(id)) {
-    healthy = await answersHealth(port);
-    if (!healthy) await pause(LOOK_EVERY_MS);
-  }
-  if (port !== undefined && healthy) return { id, port, ended };
+  if (port !== undefined && (await becomesHealthy(id, port, late))) return { id, port, ended };
   killExactly(id);
   await waitGone(id, REAL.processGoneMs);
   throw new Failure("WORKERD_FAILED", await whyOf(child, ask.paths));

@@ -1,8 +1,8 @@
 // The clock of a stack: real, or scaled for a replay. It is made once at a composition root from clock.json; whoever is
 // given it cannot tell which it is, and nobody else reads the scale.
 
+import { REAL } from "#core/budgets.ts";
 import type { ClockSetting } from "#wire/host.ts";
-import { TIMER_LONGEST_MS } from "#node/bounds.ts";
 
 /** What a part of the system may know of time. */
 export interface Clock {
@@ -44,7 +44,7 @@ export function clockOf(setting: ClockSetting): Clock {
       signal?.throwIfAborted();
       const end = now() + Math.max(0, ms);
       for (let left = end - now(); left > 0; left = end - now()) {
-        await timer(Math.min(TIMER_LONGEST_MS, Math.ceil(left / scale)), signal);
+        await timer(Math.min(REAL.timerLongestMs, Math.ceil(left / scale)), signal);
       }
     },
   };

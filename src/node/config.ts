@@ -7,7 +7,14 @@ import { configOf, configSchema, knownKeysAt, type Config } from "#wire/config.t
 import { Failure } from "#node/failure.ts";
 import { nearestWord } from "#node/nearestWord.ts";
 
-type Issue = { readonly code: string; readonly path: readonly PropertyKey[]; readonly message: string; readonly keys?: readonly string[] };
+/** What zod says is wrong; a key that a record refuses carries its reasons one level down. */
+interface Issue {
+  readonly code: string;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly keys?: readonly string[];
+  readonly issues?: readonly { readonly message: string }[];
+}
 
 function placeOf(text: string, offset: number): string {
   const before = text.slice(0, offset).split("\n");
@@ -28,7 +35,7 @@ function unknownKeys(text: string, tree: Node, issue: Issue): string[] {
 function wordsOfIssue(text: string, tree: Node, issue: Issue): string[] {
   if (issue.code === "unrecognized_keys") return unknownKeys(text, tree, issue);
   const node = findNodeAtLocation(tree, segmentsOf(issue.path));
-  return [`${placeOf(text, node?.offset ?? 0)} "${issue.path.join(".") || "(the whole file)"}" ${issue.message}`];
+  return [`${placeOf(text, node?.offset ?? 0)} "${issue.path.join(".") || "(the whole file)"}" ${issue.issues?.[0]?.message ?? issue.message}`];
 }
 
 /** Parses the text of a `tidegate.jsonc`; throws CONFIG_INVALID that names every place that is wrong. */
@@ -37,7 +44,8 @@ export function parseConfig(text: string): Config {
   const tree = parseTree(text, errors, { allowTrailingComma: true });
   const first = errors[0];
   if (first !== undefined || tree === undefined) {
-    throw new Failure("CONFIG_INVALID", `${placeOf(text, first?.offset ?? 0)} ${first === undefined ? "the file is empty" : printParseErrorCode(first.error)}`);
+    const what = text.trim() === "" || first === undefined ? "the file is empty; {} is a configuration" : printParseErrorCode(first.error);
+    throw new Failure("CONFIG_INVALID", `${placeOf(text, first?.offset ?? 0)} ${what}`);
   }
   const value: unknown = getNodeValue(tree);
   const parsed = configSchema.safeParse(value);

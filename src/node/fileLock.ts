@@ -3,7 +3,7 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
-import { LOOK_EVERY_MS } from "#node/bounds.ts";
+import { REAL } from "#core/budgets.ts";
 
 /** A lock that is held. */
 export interface FileLock {
@@ -31,6 +31,6 @@ export async function waitFileLock(path: string, boundMs: number, signal?: Abort
     const lock = tryFileLock(path);
     if (lock !== undefined) return lock;
     if (performance.now() >= end || signal?.aborted === true) return undefined;
-    await pause(LOOK_EVERY_MS * 10);
+    await pause(REAL.lookEveryMs * 10);
   }
 }

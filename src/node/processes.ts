@@ -3,8 +3,8 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
+import { REAL } from "#core/budgets.ts";
 import type { ProcessId } from "#wire/host.ts";
-import { LOOK_EVERY_MS } from "#node/bounds.ts";
 
 /** A line of the process table. */
 export interface ProcessRow {
@@ -111,7 +111,7 @@ export async function waitUntil(holds: () => boolean, boundMs: number): Promise<
   const end = performance.now() + boundMs;
   while (!holds()) {
     if (performance.now() >= end) return false;
-    await pause(LOOK_EVERY_MS);
+    await pause(REAL.lookEveryMs);
   }
   return true;
 }

@@ -5,7 +5,6 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { TestContext } from "node:test";
 import * as z from "zod";
 import { ownSources, type Sources } from "#embed/sources.ts";
 import { hostProblemSchema, statusSchema, type HostProblem, type SwapAsk } from "#wire/host.ts";
@@ -36,6 +35,11 @@ export async function eventually<T>(what: string, look: () => T | undefined | Pr
   }
 }
 
+/** What ends a stack: one test, or all tests of a file. */
+export interface Ender {
+  after(end: () => Promise<void>): void;
+}
+
 /** A home folder, and everything that a test does with its stack. */
 export class HostStack {
   readonly home: string;
@@ -43,7 +47,7 @@ export class HostStack {
   readonly #children: ChildProcess[] = [];
   readonly #flags: readonly string[];
 
-  constructor(context: TestContext, config: unknown = {}, flags: readonly string[] = []) {
+  constructor(context: Ender, config: unknown = {}, flags: readonly string[] = []) {
     this.home = mkdtempSync(join(tmpdir(), "tidegate-host-"));
     this.paths = pathsOf(this.home);
     this.#flags = flags;
@@ -120,8 +124,8 @@ export class HostStack {
 
   /** Makes the registry of the fixture say that this drain is live and swapping. */
   async sealed(id: string): Promise<void> {
-    const drain = { id, since: 1, until: 1_000, by: "a test", reason: "a swap", principal: "drain", deploy: true, phase: "swapping", phaseSince: 1, phaseUntil: 500 };
-    await this.post("/drain", { now: 100, drains: [{ ...drain, build: null, holds: [], sealing: { state: "sealed", attempt: 1, until: 500 } }] });
+    const drain = { id, since: 1, until: 9_000_000, by: "a test", reason: "a swap", principal: "drain", deploy: true, phase: "swapping", phaseSince: 1, phaseUntil: 900_000 };
+    await this.post("/drain", { now: 100, drains: [{ ...drain, build: null, holds: [], sealing: { state: "sealed", attempt: 1, until: 900_000 } }] });
   }
 
   async swap(ask: SwapAsk) {

@@ -1,0 +1,60 @@
+// A configuration is used whole or refused with the place and the key that was meant.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { parseConfig } from "#node/config.ts";
+import { Failure } from "#node/failure.ts";
+
+const refusedWith = (text: string): string => {
+  try {
+    parseConfig(text);
+  } catch (error) {
+    assert.ok(error instanceof Failure && error.code === "CONFIG_INVALID", String(error));
+    return error.message;
+  }
+  throw new Error(`accepted: ${text}`);
+};
+
+test("what is left out has its default, and a kind of the file replaces the built-in one", () => {
+  assert.equal(parseConfig("{}").port, 8790);
+  const config = parseConfig('{\n  // mine\n  "port": 9000, "kinds": {"coding": {"lease": "1h30m"}, "ci": {"lease": "20m"}},\n}');
+  assert.deepEqual(config.leases, { shell: 2_700_000, coding: 5_400_000, review: 1_500_000, ci: 1_200_000 });
+  assert.deepEqual(config.image, { setup: null, files: [], tools: {}, env: {} });
+});
+
+for (const [text, says] of [
+  ["", /:1:1 the file is empty/],
+  ['{"port": }', /:1:10 ValueExpected/],
+  ['{"port": 1 "kinds": {}}', /CommaExpected/],
+  ["[]", /"\(the whole file\)"/],
+  ['{\n  "prot": 1\n}', /:2:3 unknown key "prot"; did you mean "port"\?/],
+  ['{"image": {"setpu": "x"}}', /unknown key "image.setpu"; did you mean "setup"\?/],
+  ['{"kinds": {"coding": {"leese": "45m", "lease": "45m"}}}', /unknown key "kinds.coding.leese"; did you mean "lease"\?/],
+  ['{"zzzzzz": 1}', /known are \$schema, port, kinds, image, fleetUrl/],
+  ['{"kinds": {"coding": {"lease": 45}}}', /span with its unit/],
+  ['{"kinds": {"coding": {"lease": "45"}}}', /span with its unit/],
+  ['{"kinds": {"coding": {"lease": "5m"}}}', /lease reserve < shortest lease/],
+  ['{"kinds": {"coding": {"lease": "30h"}}}', /a tombstone outlives every drain/],
+  ['{"kinds": {"Coding!": {"lease": "45m"}}}', /a kind is a small word/],
+  ['{"port": 70000}', /"port"/],
+  ['{"image": {"files": ["../secret"]}}', /inside this folder/],
+  ['{"image": {"files": ["/etc/passwd"]}}', /inside this folder/],
+  ['{"image": {"tools": {"node": "v24"}}}', /beginning of a version/],
+  ['{"image": {"env": {"TIDEGATE_DATA": "x"}}}', /tidegate's own/],
+  ['{"fleetUrl": "ftp://x"}', /"fleetUrl"/],
+] as const) {
+  test(`refused, with the place: ${text}`, () => assert.match(refusedWith(text), says));
+}
+
+test("any text is a configuration or a coded refusal", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      try {
+        parseConfig(text);
+      } catch (error) {
+        assert.ok(error instanceof Failure && error.code === "CONFIG_INVALID");
+      }
+    }),
+  );
+});
