@@ -104,6 +104,7 @@ export async function follow(
     wishes.signal.throwIfAborted();
     if (!(error instanceof TidegateError)) throw error;
     if (isUnreachable(error)) return { kind: "cut", heard, why: error.problem.detail };
-    return meaningOf(error.problem.code, error.message, heard);
+    const { code, detail } = error.problem;
+    return meaningOf(code, code === "NOT_STARTED" ? detail : error.message, heard);
   }
 }

@@ -113,9 +113,9 @@ function problemOfAnswer(route: RouteName, status: number, text: string): Proble
 }
 
 async function sent(transport: Transport, route: RouteName, call: Call, signal: AbortSignal): Promise<Response> {
-  let response: Response;
+  const init = { ...initOf(transport, route, call), signal };
   try {
-    response = await transport.fetch(urlOf(transport, route, call), { ...initOf(transport, route, call), signal });
+    const response = await transport.fetch(urlOf(transport, route, call), init);
     if (response.ok) return response;
     const text = await response.text();
     throw new TidegateError(problemOfAnswer(route, response.status, text));

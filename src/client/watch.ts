@@ -111,7 +111,7 @@ export class Watch implements WatchView {
 
   #tell(): void {
     this.#version += 1;
-    for (const listener of [...this.#listeners]) listener();
+    for (const listener of this.#listeners) listener();
   }
 
   async #live(signal: AbortSignal): Promise<void> {

@@ -13,7 +13,7 @@ const at = (instant: Instant | "unknown" | null): string =>
 const change = (from: string, to: string): string => (from === to ? from : `${from} → ${to}`);
 
 const END_WORDS: Readonly<Record<Receipt["inFlight"][number]["how"], string>> = {
-  released: "ended by itself",
+  released: "ended, given back",
   leaseEnded: "its lease ended",
   endedByAdmin: "ended by an admin",
   killed: "KILLED by the swap",

@@ -1,0 +1,98 @@
+// The command line's grammar. Usage errors end with 2 and with what to type next, before anything is done.
+
+import { Command, CommanderError, Option } from "commander";
+import type { Cli, GlobalOptions } from "./cli.ts";
+import { addCompletion } from "./commands/completion.ts";
+import { addDown } from "./commands/down.ts";
+import { addDrain } from "./commands/drain.ts";
+import { addRepo } from "./commands/repo.ts";
+import { addRun } from "./commands/run.ts";
+import { addRuns } from "./commands/runs.ts";
+import { addStatus } from "./commands/status.ts";
+import { addUp } from "./commands/up.ts";
+import { addVersion } from "./commands/version.ts";
+
+const HELP = `
+Exit codes: 0 done · 1 failed · 2 usage or configuration, nothing done · 3 refused, or the wait ran out · 4 not allowed ·
+130/143 ended by a signal after clean-up. \`run\` ends as its command does: npx tidegate run --help.
+Tokens come from RESIDENT_{ADMIN,OPERATOR,READ,DRAIN}_TOKEN or .tidegate/tokens.json, never from an option.`;
+
+/** Reads the global options, wherever they stood. */
+export function globalOptionsOf(program: Command, env: Readonly<Record<string, string | undefined>>): GlobalOptions {
+  const { json, output, quiet, verbose, headers } = program.opts<{
+    json?: boolean;
+    output?: string;
+    quiet?: boolean;
+    verbose?: boolean;
+    headers?: boolean;
+  }>();
+  return {
+    json: json === true,
+    ndjson: output === "ndjson",
+    quiet: quiet === true,
+    verbose: verbose === true || (env["TIDEGATE_VERBOSE"] ?? "") !== "",
+    headers: headers !== false,
+  };
+}
+
+function rootCommand(): Command {
+  const program = new Command("tidegate");
+  let asked: readonly string[] = [];
+  program
+    .description("Release several times a day without killing the agents that are working.")
+    .option("--json", "one JSON document on stdout")
+    .addOption(new Option("--output <form>", "ndjson: one JSON line an event").choices(["ndjson"]))
+    .option("--quiet", "nothing but errors on stderr")
+    .option("--verbose", "say more on stderr")
+    .option("--no-headers", "tables without their headers")
+    .helpCommand("help [command]", "help for a command")
+    .addHelpText("after", HELP)
+    .showSuggestionAfterError(true)
+    .exitOverride()
+    .configureOutput({
+      writeErr: (text) => process.stderr.write(text),
+      outputError: (text, write) => {
+        const words = text
+          .trim()
+          .replace(/^error: /, "")
+          .replaceAll("\n", " ");
+        write(`tidegate: ${words}\n  next: ${["npx tidegate", ...asked].join(" ")} --help\n`);
+      },
+    })
+    .hook("preSubcommand", (_, command) => {
+      asked = [...asked, command.name()];
+    });
+  return program;
+}
+
+/** The whole program. `more` adds commands of other rooms before completion sees them all. */
+export function programOf(cli: Cli, more: readonly ((program: Command, cli: Cli) => void)[]): Command {
+  const program = rootCommand();
+  const commands = [addStatus, addRun, addRepo, addRuns, addDrain, ...more, addUp, addDown, addVersion];
+  for (const add of commands) add(program, cli);
+  addCompletion(program);
+  return program;
+}
+
+const GLOBAL_WITH_VALUE = new Set(["--output"]);
+const HELP_WORDS = new Set(["-h", "--help", "help"]);
+
+/** What was typed, with `status` for nothing: plain `tidegate` is the one screen. */
+export function completed(typed: readonly string[]): readonly string[] {
+  const skipped = new Set<number>();
+  typed.forEach((word, index) => {
+    if (GLOBAL_WITH_VALUE.has(word)) skipped.add(index).add(index + 1);
+  });
+  const first = typed.findIndex(
+    (word, index) => !skipped.has(index) && !["--json", "--quiet", "--verbose", "--no-headers"].includes(word),
+  );
+  const word = first < 0 ? undefined : typed[first];
+  if (word === "--version" || word === "-V") return ["version", ...typed.filter((_, index) => index !== first)];
+  return word === undefined || (word.startsWith("-") && !HELP_WORDS.has(word)) ? ["status", ...typed] : typed;
+}
+
+/** The exit code of an error that commander ended with, or undefined when it is none: help asked for is no error. */
+export function exitOfUsage(error: unknown): number | undefined {
+  if (!(error instanceof CommanderError)) return undefined;
+  return error.exitCode === 0 ? 0 : 2;
+}

@@ -1,0 +1,94 @@
+// The one screen: the banner, residents, runs in flight, suspects, the last events, and when all this was read.
+
+import { clockOf, type Instant } from "#core/time.ts";
+import type { AuditRow, ResidentRow, RunRow } from "#wire/fleet.ts";
+import type { HostStatus } from "#wire/host.ts";
+import { shortNameOf } from "#wire/names.ts";
+import { eventLine } from "./eventLine.ts";
+import { bannerLines, fleetWord, flightWords, type FleetRead } from "./fleetBanner.ts";
+import { table } from "./table.ts";
+import { instantWords, spanWords } from "./times.ts";
+
+/** Everything on the screen. */
+export interface StatusView {
+  readonly fleet: FleetRead;
+  /** The supervisor of this folder; null when none lives here or it does not answer. */
+  readonly host: HostStatus | null;
+  readonly events: readonly AuditRow[];
+  readonly readAt: Instant;
+}
+
+/** The residents' rows. */
+export function residentTable(residents: readonly ResidentRow[], headers = true): string[] {
+  const rows = residents.map((row) => [
+    shortNameOf(row.resource),
+    row.readiness,
+    row.image === null ? row.imageReport : `${row.image.slice(0, 7)} ${row.imageReport}`,
+    `${row.runsInFlight}${row.attaching > 0 ? ` +${row.attaching} attaching` : ""}`,
+    row.resource,
+  ]);
+  return table(["RESIDENT", "STATE", "IMAGE", "IN FLIGHT", "RESOURCE"], rows, headers);
+}
+
+/** The runs in flight. */
+export function runTable(runs: readonly RunRow[], now: Instant, headers = true): string[] {
+  const rows = runs.map((run) => [
+    run.runId,
+    shortNameOf(run.resource),
+    run.threadKey,
+    `${run.kind}, ${run.state}${run.suspect ? ", suspect" : ""}`,
+    spanWords(now - run.since),
+    `${spanWords(run.leaseUntil - now)}, until ${clockOf(run.leaseUntil).slice(0, 5)}Z`,
+  ]);
+  return table(["RUN", "RESIDENT", "THREAD", "STATE", "AGE", "LEASE LEFT"], rows, headers);
+}
+
+/** What a suspect is, and how to end it. */
+export function suspectLines(runs: readonly RunRow[], now: Instant): string[] {
+  return runs
+    .filter((run) => run.suspect)
+    .flatMap((run) => [
+      `suspect   run ${run.runId} on ${shortNameOf(run.resource)} has no process; its lease ends it ${instantWords(run.leaseUntil, now)}`,
+      `          end it now: npx tidegate runs release ${run.runId} --reason "…"`,
+    ]);
+}
+
+function hostLines(host: HostStatus | null, now: Instant): string[] {
+  if (host === null) return [];
+  const swap = host.swapping === null ? "" : `   swapping under drain ${host.swapping}`;
+  const up = `supervisor ${host.pid}, up since ${instantWords(host.since, now)}`;
+  return [`host      ${up}   workerd ${host.workerdPid ?? "down"}   containers: ${host.isolation}${swap}`];
+}
+
+/** The screen's lines. */
+export function statusScreen(view: StatusView, hostNow: Instant): string[] {
+  const { fleet, host, events, readAt } = view;
+  const head = [...bannerLines(fleet), ...hostLines(host, hostNow)];
+  const foot = [`read ${clockOf(readAt)}`];
+  if (fleet.kind === "unknown") return [...head, "", ...foot];
+  const { residents, runs, now } = fleet.residents;
+  const empty = ["no repository yet: npx tidegate repo add <path or url>"];
+  return [
+    ...head,
+    "",
+    ...(residents.length === 0 ? empty : residentTable(residents)),
+    ...(runs.length === 0 ? [] : ["", ...runTable(runs, now)]),
+    ...suspectLines(runs, now),
+    ...(events.length === 0 ? [] : ["", "EVENTS", ...events.map(eventLine)]),
+    "",
+    ...foot,
+  ];
+}
+
+/** The screen in one line, for where it cannot be redrawn. */
+export function statusLine({ fleet, readAt }: StatusView): string {
+  const rest = fleet.kind === "unknown" ? fleet.why : flightWords(fleet.residents);
+  return `${clockOf(readAt)} ${fleetWord(fleet)} — ${rest}`;
+}
+
+/** The screen as the one document of `--json`. */
+export function statusJson({ fleet, host, events, readAt }: StatusView): unknown {
+  const state = fleetWord(fleet);
+  if (fleet.kind === "unknown") return { state, url: fleet.url, why: fleet.why, next: fleet.next, host, readAt };
+  return { state, url: fleet.url, ...fleet.residents, host, events, readAt };
+}
