@@ -18,7 +18,7 @@ app.get("/v1/fails", () => {
   throw new Error("with a secret inside");
 });
 
-type Ask = RequestInit & { headers?: Record<string, string> };
+type Ask = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
 
 async function ask(path: string, init: Ask = {}, bearer = `Bearer ${TOKEN}`): Promise<Response> {
   return await app.request(`http://127.0.0.1/v1/${path}`, {

@@ -36,6 +36,43 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
 }
 const data = Buffer.from("written");
 
+/** Swaps a folder, a link that leads out and a link that stays inside, over and over. */
+function swapping(): { end: () => Promise<void> } {
+  const swap = { on: true };
+  const at = (name: string): string => join(root, name);
+  // A writer that finds nothing makes a folder, so what stands at the name is taken away until the step is done.
+  const put = (step: () => void): void => {
+    for (let done = false; !done;) {
+      try {
+        rmSync(at("race"), { recursive: true, force: true });
+        step();
+        done = true;
+      } catch (error) {
+        assert.match(String(errnoOf(error)), /^(EEXIST|ENOTEMPTY|ENOTDIR|EISDIR)$/);
+      }
+    }
+  };
+  const turn = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
+  const done = (async () => {
+    renameSync(at("race"), at("race-real"));
+    while (swap.on) {
+      put(() => symlinkSync(join(folder, "tree-beside"), at("race")));
+      await turn();
+      put(() => symlinkSync("race-real", at("race")));
+      await turn();
+      put(() => renameSync(at("race-real"), at("race")));
+      await turn();
+      renameSync(at("race"), at("race-real"));
+    }
+  })();
+  return {
+    end: async () => {
+      swap.on = false;
+      await done;
+    },
+  };
+}
+
 describe("a path", () => {
   const refused = [
     "..",
@@ -123,33 +160,7 @@ describe("a link", () => {
   test("swapped in between any two steps never leads out", async () => {
     mkdirSync(join(root, "race"));
     writeFileSync(join(root, "race/secret"), "decoy");
-    const swap = { on: true };
-    const at = (name: string): string => join(root, name);
-    // A writer that finds nothing makes a folder, so what stands at the name is taken away until the step is done.
-    const put = (step: () => void): void => {
-      for (let done = false; !done;) {
-        try {
-          rmSync(at("race"), { recursive: true, force: true });
-          step();
-          done = true;
-        } catch (error) {
-          assert.match(String(errnoOf(error)), /^(EEXIST|ENOTEMPTY|ENOTDIR|EISDIR)$/);
-        }
-      }
-    };
-    const turn = async (): Promise<void> => await new Promise((resolve) => setImmediate(resolve));
-    const swapping = (async () => {
-      renameSync(at("race"), at("race-real"));
-      while (swap.on) {
-        put(() => symlinkSync(join(folder, "tree-beside"), at("race")));
-        await turn();
-        put(() => symlinkSync("race-real", at("race")));
-        await turn();
-        put(() => renameSync(at("race-real"), at("race")));
-        await turn();
-        renameSync(at("race"), at("race-real"));
-      }
-    })();
+    const swapped = swapping();
     const seen = new Set<string>();
     for (let turn = 0; turn < 300; turn++) {
       const path = turn % 2 === 0 ? "race/secret" : "race/new";
@@ -163,8 +174,7 @@ describe("a link", () => {
         ),
       );
     }
-    swap.on = false;
-    await swapping;
+    await swapped.end();
     assert.equal(readFileSync(join(folder, "tree-beside/secret"), "utf8"), "secret");
     assert.throws(() => lstatSync(join(folder, "tree-beside/new")));
     assert.ok(seen.has("done"), [...seen].join());

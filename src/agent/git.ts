@@ -10,15 +10,15 @@ import { masked, secretsOf } from "./mask.ts";
 import { runTool, type ToolEnd } from "./tool.ts";
 
 const ALWAYS = [
-  "-c",
   "core.hooksPath=/dev/null",
-  "-c",
   "core.fsmonitor=false",
-  "-c",
   "protocol.ext.allow=never",
-  "-c",
+  "safe.bareRepository=all",
+  "submodule.recurse=false",
+  "fetch.recurseSubmodules=false",
+  "push.recurseSubmodules=no",
   "advice.detachedHead=false",
-];
+].flatMap((setting) => ["-c", setting]);
 
 /** The name under which a call's `url` can be fetched and pushed; it stands in no config file. */
 export const REMOTE = "tidegate-origin";

@@ -14,17 +14,17 @@ export class Layout {
     this.data = data;
   }
 
-  /** Makes the folders, empties the trash and drops half-written records of an earlier boot. */
+  /** Makes the folders and discards what an earlier boot left half-written; deleting it may take its time. */
   static async open(data: string): Promise<Layout> {
     await mkdir(data, { recursive: true, mode: 0o700 });
     const layout = new Layout(await realpath(data));
-    for (const folder of ["procs", "threads", "worktrees", "prepared", "trash"]) {
+    for (const folder of ["trash", ".", "procs", "threads", "worktrees", "prepared"]) {
       await mkdir(join(layout.data, folder), { recursive: true, mode: 0o700 });
       for (const name of await readdir(join(layout.data, folder))) {
-        if (name.endsWith(HALF)) await deleted(join(layout.data, folder, name));
+        if (name.endsWith(HALF)) await layout.#toTrash(join(layout.data, folder, name));
       }
     }
-    await layout.emptyTrash();
+    void layout.#emptyTrash();
     return layout;
   }
 
@@ -65,21 +65,19 @@ export class Layout {
 
   /** Takes a file or folder away as one step; the slow part of deleting it comes after, and may be cut. */
   async discard(path: string): Promise<void> {
-    const bin = join(this.data, "trash", randomBytes(8).toString("hex"));
-    try {
-      await rename(path, bin);
-    } catch (error) {
-      if (errnoOf(error) === "ENOENT") return;
-      throw error;
-    }
-    await deleted(bin);
+    await deleted(await this.#toTrash(path));
   }
 
-  /** Deletes what an earlier boot discarded and did not finish deleting. */
-  async emptyTrash(): Promise<void> {
-    for (const name of await readdir(join(this.data, "trash"))) {
-      await deleted(join(this.data, "trash", name));
-    }
+  async #toTrash(path: string): Promise<string> {
+    const bin = join(this.data, "trash", randomBytes(8).toString("hex"));
+    await rename(path, bin).catch((error: unknown) => {
+      if (errnoOf(error) !== "ENOENT") throw error;
+    });
+    return bin;
+  }
+
+  async #emptyTrash(): Promise<void> {
+    for (const name of await readdir(join(this.data, "trash"))) await deleted(join(this.data, "trash", name));
   }
 }
 

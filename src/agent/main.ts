@@ -64,6 +64,9 @@ async function main(): Promise<void> {
     await machine.sleep(AGENT_BOUNDS.goneLookMaxMs);
     process.exit(0);
   };
+  // The agent's end is the end of every run in its container: a defect in one request must not be.
+  process.on("uncaughtException", logError);
+  process.on("unhandledRejection", logError);
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void stop().catch(logError));
   await writeRecord(config.portFile, { port, bootId, pid: process.pid });
   log("the agent listens", { port, bootId, imageId: config.image.id });

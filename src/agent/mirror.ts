@@ -65,16 +65,24 @@ export class Mirror {
       if (head !== undefined) return head;
       throw new AgentError("NO_SUCH_REF", `the HEAD of ${shownUrl(url)} names no commit; name a branch`);
     }
-    const short = ref.replace(/^refs\/heads\//, "");
-    for (const name of [`refs/remotes/origin/${short}`, `refs/tags/${ref}`, `refs/heads/${short}`]) {
-      const commit = await this.#git.commitOf(cwd, name);
-      if (commit !== undefined) return commit;
-    }
+    const named = await this.#named(ref);
+    if (named !== undefined) return named;
     if (!/^([0-9a-f]{7,64}|refs\/.+)$/.test(ref))
       throw new AgentError("NO_SUCH_REF", `${shownUrl(url)} has no ref ${ref}`);
     const here = (await this.#git.commitOf(cwd, ref)) ?? (await this.#fetchOne(url, ref));
     if (here === undefined) throw new AgentError("NO_SUCH_REF", `${shownUrl(url)} has no ref ${ref}`);
     return here;
+  }
+
+  /** A branch of the origin before a tag before a run's branch, in one look. */
+  async #named(ref: string): Promise<string | undefined> {
+    const [branch, tag] = [ref.replace(/^refs\/heads\//, ""), ref.replace(/^refs\/tags\//, "")];
+    const names = [`refs/remotes/origin/${branch}`, `refs/tags/${tag}`, `refs/heads/${branch}`];
+    const args = ["for-each-ref", "--format=%(refname)", "--", ...names];
+    const text = await this.#git.text({ cwd: this.#layout.mirror, args });
+    const found = new Set(text.split("\n"));
+    const name = names.find((one) => found.has(one));
+    return name === undefined ? undefined : await this.#git.commitOf(this.#layout.mirror, name);
   }
 
   async #fetchOne(url: string, ref: string): Promise<string | undefined> {

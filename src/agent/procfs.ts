@@ -2,6 +2,7 @@
 // the state in its stat line says it is not.
 
 import { readdirSync, readFileSync } from "node:fs";
+import { errnoOf } from "./errors.ts";
 
 /** One line of /proc/<pid>/stat, as far as it tells families apart. */
 export interface ProcStat {
@@ -28,8 +29,9 @@ export function statOf(pid: number): ProcStat | undefined {
   let text: string;
   try {
     text = readFileSync(`/proc/${pid}/stat`, "latin1");
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (isGoneError(error)) return undefined;
+    throw error;
   }
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const number = (index: number): number => Number(fields[index] ?? Number.NaN);
@@ -104,7 +106,13 @@ function hasMark(pid: number, mark: string): boolean {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`);
     return environment.indexOf(`\0${mark}`) >= 0 || environment.subarray(0, mark.length).toString("latin1") === mark;
-  } catch {
-    return false;
+  } catch (error) {
+    if (isGoneError(error) || errnoOf(error) === "EACCES" || errnoOf(error) === "EPERM") return false;
+    throw error;
   }
+}
+
+/** A look that fails for another reason (no descriptor left) is never taken for a process that is gone. */
+function isGoneError(error: unknown): boolean {
+  return errnoOf(error) === "ENOENT" || errnoOf(error) === "ESRCH";
 }

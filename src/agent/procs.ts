@@ -254,22 +254,18 @@ export class Procs {
     entry.exited = true;
     const { records, workplace, clock, machine, bootId } = this.#needs;
     await entry.started.catch(() => undefined);
-    await Promise.all(entry.stops);
-    // Whoever is left dies of this call; a process in the kernel's hands keeps the record away until it is gone.
-    for (let left = [0]; left.length > 0;) {
-      left = (await endFamily({ family: this.#familyOf(entry), graceMs: 0, clock, machine })).left;
-    }
+    await Promise.allSettled(entry.stops);
     const cause = entry.stopCause ?? (signal === null ? "exited" : "signalled");
-    for (let written = false; !written;) {
+    while (!entry.end) {
       try {
-        finishEntry(
-          entry,
-          await records.writeEnd(entry.spec.id, { exit, signal, endedAt: clock.now(), cause, bootId }),
-        );
-        written = true;
+        // A process in the kernel's hands keeps the record away until it is gone.
+        const { left } = await endFamily({ family: this.#familyOf(entry), graceMs: 0, clock, machine });
+        if (left.length > 0) continue;
+        const end = { exit, signal, endedAt: clock.now(), cause, bootId } as const;
+        finishEntry(entry, await records.writeEnd(entry.spec.id, end));
       } catch (error) {
-        // A full disk must not turn an end into a process that lives for ever.
-        this.#needs.log(`the end of process ${entry.spec.id} cannot be written: ${String(error)}`);
+        // A full disk or no descriptor left must not turn an end into a process that lives for ever.
+        this.#needs.log(`the end of process ${entry.spec.id} cannot be recorded: ${String(error)}`);
         await machine.sleep(REAL.requestMs);
       }
     }
@@ -303,7 +299,7 @@ export class Procs {
   async #viewOf(entry: Entry): Promise<ProcView> {
     const { records } = this.#needs;
     const { id, thread, slug, argv, bootId, startedAt } = entry.spec;
-    const [out, err] = [await records.sizeOf(id, "out"), await records.sizeOf(id, "err")];
+    const { out, err } = entry.end ?? { out: await records.sizeOf(id, "out"), err: await records.sizeOf(id, "err") };
     return { id, thread, slug, argv, bootId, startedAt, pid: entry.pid?.pid ?? null, out, err, end: entry.end ?? null };
   }
 }

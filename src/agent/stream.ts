@@ -25,7 +25,7 @@ export function linesResponse(lines: AsyncGenerator<object>, cut: () => void, lo
           else controller.enqueue(lineOf(next.value));
         } catch (error) {
           log(error);
-          controller.enqueue(lineOf({ type: "error", ...problemOf(error) }));
+          controller.enqueue(lineOf({ ...problemOf(error), type: "error" }));
           controller.close();
         }
       },
@@ -59,7 +59,7 @@ export async function operationResponse(
     },
     (error: unknown) => {
       outcome = {
-        line: { type: "error", ...problemOf(error) },
+        line: { ...problemOf(error), type: "error" },
         error: error instanceof Error ? error : new Error(String(error)),
       };
     },

@@ -60,11 +60,11 @@ export class Worktrees {
       const known = await this.#record(slug);
       if (known && known.thread !== ask.thread) throw new AgentError("SLUG_TAKEN", `${slug} belongs to another thread`);
       const created = known?.state !== "ready" || !(await this.#stands(slug));
-      if (created) await this.#make(slug, ask, report);
+      const made = created ? await this.#make(slug, ask, report) : undefined;
       const record = await this.require(slug);
       await this.#write({ ...record, lastUsedAt: this.#needs.clock.now() });
       const path = this.pathOf(slug);
-      const head = (await this.#needs.git.commitOf(path, "HEAD")) ?? record.base;
+      const head = made ?? (await this.#needs.git.commitOf(path, "HEAD")) ?? record.base;
       return { slug, thread: ask.thread, path, branch: branchOf(slug), base: record.base, head, created };
     });
   }
@@ -163,7 +163,8 @@ export class Worktrees {
     );
   }
 
-  async #make(slug: string, ask: WorktreeRequest, report: Report): Promise<void> {
+  /** Makes it and answers its head. */
+  async #make(slug: string, ask: WorktreeRequest, report: Report): Promise<string> {
     const { layout, git, locks, mirror, prepared, clock } = this.#needs;
     const from = await mirror.resolve(ask.ref);
     const branch = branchOf(slug);
@@ -205,6 +206,7 @@ export class Worktrees {
     await git.text({ cwd: path, args: ["reset", "--quiet", "--hard"] });
     const setupFiles = key === null ? [] : ((await prepared.record(key))?.untracked ?? []);
     await this.#write({ ...record, state: "ready", prepared: key, setupFiles });
+    return continued?.head ?? from;
   }
 
   /** Where an earlier run left the branch: in this mirror, or pushed before the mirror was made anew. */
