@@ -1,6 +1,6 @@
 // Attach, as the resident carries it out: walks `nextAttach`, performing the one effect that each state names.
 
-import { LIMIT } from "#core/budgets.ts";
+import { LIMIT, REAL } from "#core/budgets.ts";
 import { attachOf, nextAttach, type AttachAnswer, type AttachEffect, type AttachFact, type ProvisionFailure } from "#core/gate.ts";
 import type { LookId } from "#core/quiet.ts";
 import type { AttachAsk, Registration } from "#core/registration.ts";
@@ -8,17 +8,24 @@ import { admitStep, arriveStep, endStep, rowStep, type Look } from "#core/reside
 import { clockOf } from "#core/time.ts";
 import type { AttachBody, Binding } from "#wire/attach.ts";
 import { problemIn, problemOf, type Problem } from "#wire/errors.ts";
+import type { AgentClient } from "../container/agentClient.ts";
 import { registryOf } from "../ports.ts";
-import { messageOf } from "../root.ts";
+import { problemAnswer } from "../problemAnswer.ts";
+import { messageOf, within } from "../root.ts";
 import { streamFlight, takeOff, type Flight, type Leader, type Workspace } from "./flight.ts";
 import { release } from "./release.ts";
-import { agentOf, arm, closeLook, flush, openLook, type Resident } from "./resident.ts";
+import { agentOf, arm, closeLook, flush, flushed, openLook, type Resident } from "./resident.ts";
+
+type Say = (line: string) => void;
+
+/** Makes a workspace; `again` for a run that is registered and so has had one. */
+export type MakeIt = (say: Say, again: boolean) => Promise<Workspace>;
 
 /** One attach's own: what is asked of the agent, and what the last question was. */
 interface Work extends Leader {
   readonly resident: Resident;
   readonly ask: AttachAsk;
-  readonly provision: (say: (line: string) => void) => Promise<Workspace>;
+  readonly provision: MakeIt;
   /** The attach of the same run that was under way when this one arrived. */
   leader: Leader | undefined;
   look: LookId | null;
@@ -37,15 +44,31 @@ async function inSlot<T>({ memory }: Resident, work: () => Promise<T>): Promise<
   }
 }
 
+type Tree = Awaited<ReturnType<AgentClient["worktree"]>>;
+
+/** The worktree that a registered run has had, without a word to the repository that it came from; none without a mirror. */
+async function standingTree(agent: AgentClient, ask: Parameters<AgentClient["worktree"]>[0], say: Say): Promise<Tree | undefined> {
+  try {
+    return await agent.worktree(ask, say);
+  } catch (error) {
+    if (problemIn(error)?.["agentCode"] !== "NO_MIRROR") throw error;
+    return undefined;
+  }
+}
+
 /** The worktree of a thread: container, mirror with the setup of its commit, worktree. */
-export async function makeWorkspace(resident: Resident, body: AttachBody, say: (line: string) => void): Promise<Workspace> {
+async function makeWorkspace(resident: Resident, body: AttachBody, say: Say, again: boolean): Promise<Workspace> {
   const meta = resident.storage.meta();
   if (meta === undefined) throw new Error("the resident has no repository");
   const agent = await agentOf(resident, true);
   if (agent === undefined) throw new Error("the container did not start");
   const { url, setup } = meta;
-  await agent.mirror({ url, setup, ref: body.ref }, say);
-  const tree = await agent.worktree({ thread: body.threadKey, setup, ref: body.ref }, say);
+  const ask = { thread: body.threadKey, setup, ref: body.ref };
+  let tree = again ? await standingTree(agent, ask, say) : undefined;
+  if (tree === undefined) {
+    await agent.mirror({ url, setup, ref: body.ref }, say);
+    tree = await agent.worktree(ask, say);
+  }
   resident.storage.writeSlug(body.threadKey, tree.slug);
   const { path, branch, base, head } = tree;
   return { path, branch, base, head };
@@ -63,7 +86,8 @@ async function askRegistry(work: Work, seal: number | null): Promise<AttachFact>
   work.look = look;
   const question = { resource: resident.resource, runId: ask.runId, look, parent: ask.parent, seal };
   try {
-    const reply = await registryOf(resident.env).look(question);
+    const reply = await within(REAL.requestMs, registryOf(resident.env).look(question));
+    if (reply === undefined) throw new Error("it does not answer");
     if (reply.kind === "open") return { kind: "looked", look: { ...reply, asked: seal } };
     closeLook(resident, look, true);
     if (reply.kind === "unknownResident") return { kind: "unknownResident" };
@@ -83,10 +107,12 @@ function writeRow(work: Work, look: Look): AttachFact {
   return { kind: "rowed", row };
 }
 
-async function provision(work: Work): Promise<AttachFact> {
+/** A registered run waits for no slot: its work is under way. */
+async function provision(work: Work, again: boolean): Promise<AttachFact> {
   work.flight.decide(null);
+  const make = (): Promise<Workspace> => work.provision((line) => work.flight.say(line), again);
   try {
-    work.made = await inSlot(work.resident, () => work.provision((line) => work.flight.say(line)));
+    work.made = await (again ? make() : inSlot(work.resident, make));
     return { kind: "provisioned" };
   } catch (thrown) {
     const why = failureOf(thrown);
@@ -107,7 +133,7 @@ async function perform(work: Work, effect: AttachEffect): Promise<AttachFact> {
       await release(resident, effect.row.runId, { who: "replaced" });
       return { kind: "oldEnded" };
     case "provision":
-      return provision(work);
+      return provision(work, effect.again);
     case "admit": {
       const { runId, seq } = effect.row;
       return { kind: "admitted", row: storage.step((store) => admitStep(store, runId, seq)) };
@@ -204,6 +230,7 @@ async function fly(work: Work): Promise<void> {
     arm(resident);
   }
   const { answer } = state.effect;
+  if (answer.kind === "admitted") await flushed(resident);
   flight.answer(answer);
   if (answer.kind === "admitted") return flight.land({ binding: bindingOf(work, answer.row, answer.again) });
   const problem = problemOfAnswer(answer, work);
@@ -222,7 +249,8 @@ function broke(work: Work, error: unknown): void {
   const { resident, ask, flight } = work;
   const problem = problemIn(error) ?? problemOf("INTERNAL", messageOf(error));
   resident.root.log("error", "an attach broke", { runId: ask.runId, error: messageOf(error) });
-  dropUnfinished(resident, ask.runId);
+  if (work.leader === undefined) dropUnfinished(resident, ask.runId);
+  if (work.look !== null) closeLook(resident, work.look, false);
   const answer: AttachAnswer = { kind: "failed", why: { code: problem.code, detail: problem.detail, transient: false } };
   flight.answer(answer);
   flight.decide({ answer, problem });
@@ -233,10 +261,10 @@ function broke(work: Work, error: unknown): void {
 export function beginAttach(
   resident: Resident,
   ask: AttachAsk,
-  makeIt: (say: (line: string) => void) => Promise<Workspace>,
+  makeIt: MakeIt,
 ): Flight<Binding> {
   const flight = takeOff<Binding>();
-  const work: Work = { resident, ask, provision: makeIt, flight, leader: undefined, look: null, made: null, quietBy: null };
+  const work: Work = { resident, ask, threadKey: ask.threadKey, provision: makeIt, flight, leader: undefined, look: null, made: null, quietBy: null };
   const { leading } = resident.memory;
   const flown = fly(work)
     .catch((error: unknown) => broke(work, error))
@@ -247,20 +275,22 @@ export function beginAttach(
   return flight;
 }
 
+/** The thread that a run of this resident works in, from the first step of its attach on. */
+function threadOf({ storage, memory }: Resident, runId: string): string | undefined {
+  return storage.now().rows.find((row) => row.runId === runId)?.threadKey ?? memory.leading.get(runId)?.threadKey;
+}
+
 /** `POST /attach`: a refusal is a real status, decided before the first byte; what is admitted is streamed. */
 export async function attach(resident: Resident, body: AttachBody): Promise<Response> {
   const { runId, threadKey, generation, runKind, remainingMs, parent, replace } = body;
   const ask: AttachAsk = { runId, threadKey, generation, kind: parent === null ? "run" : "child", runKind, remainingMs, parent, replace };
-  const flight = beginAttach(resident, ask, (say) => makeWorkspace(resident, body, say));
+  const thread = threadOf(resident, runId) ?? threadKey;
+  if (thread !== threadKey) {
+    return problemAnswer(problemOf("BAD_FIELD", `threadKey: run ${runId} works in thread ${thread}`, { field: "threadKey" }));
+  }
+  const flight = beginAttach(resident, ask, (say, again) => makeWorkspace(resident, body, say, again));
   const refusal = await flight.refused;
   if (refusal !== null) return problemAnswer(refusal.problem);
   const lines = streamFlight(flight, (landing) => ("binding" in landing ? { type: "binding", ...landing } : { type: "error", ...landing }));
   return new Response(lines, { headers: { "content-type": "application/x-ndjson" } });
-}
-
-/** A problem as a real answer. */
-export function problemAnswer(problem: Problem): Response {
-  const headers = new Headers({ "content-type": "application/problem+json" });
-  if (problem.status === 503) headers.set("retry-after", "30");
-  return new Response(JSON.stringify(problem), { status: problem.status, headers });
 }

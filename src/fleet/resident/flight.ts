@@ -36,6 +36,7 @@ export interface Workspace {
 
 /** The first attach of its run to arrive, as those that follow it see it. */
 export interface Leader {
+  readonly threadKey: string;
   readonly flight: Takeoff<Binding>;
   made: Workspace | null;
   /** When the fleet is quiet at the latest, as the refusal was told. */

@@ -8,7 +8,7 @@ import type { Work } from "#wire/attach.ts";
 import { raise } from "#wire/errors.ts";
 import { registryOf } from "../ports.ts";
 import { messageOf } from "../root.ts";
-import { agentOf, arm, flush, type Resident } from "./resident.ts";
+import { agentOf, arm, flushed, type Resident } from "./resident.ts";
 
 export interface Released extends ReleaseAnswer {
   /** What the run leaves; null when its container could not say. */
@@ -45,14 +45,15 @@ export async function release(resident: Resident, runId: string, by: ReleaseBy):
   };
   let state = releaseOf(runId, by);
   while (state.effect.do !== "answer") state = nextRelease(state, await perform(state.effect), root.clock.now());
-  flush(resident);
+  await flushed(resident);
   arm(resident);
   return { ...state.effect.answer, work };
 }
 
 /** Ends what is left of every run whose lease and grace are over (protocol.md: the resident's own alarm, whoever is dead). */
 export async function endSpentLeases(resident: Resident): Promise<void> {
-  const { storage, root, resource, env } = resident;
+  const { storage, root, resource, env, memory } = resident;
+  memory.leaseRetryAt = null;
   const spent = storage.now().rows.filter((row) => leaseSpent(row, root.clock.now()));
   for (const { runId } of spent) {
     try {
@@ -60,6 +61,7 @@ export async function endSpentLeases(resident: Resident): Promise<void> {
       root.log("warn", "a lease ended a run", { runId, kind });
       if (kind === "released") await registryOf(env).leaseEnded(resource, runId);
     } catch (error) {
+      memory.leaseRetryAt = root.clock.now() + CLOCK.retryMs;
       root.log("error", "a spent lease could not be ended; tried again", { runId, error: messageOf(error) });
     }
   }
@@ -75,7 +77,7 @@ export async function sweepIfDue(resident: Resident): Promise<void> {
   try {
     const agent = await agentOf(resident, false);
     const spare = storage.now().rows.map((row) => row.threadKey);
-    await agent?.sweep(root.clock.realAt(now - CLOCK.sweepIdleMs), root.clock.realAt(now - CLOCK.keepDirtyMs), spare);
+    await agent?.sweep(now - CLOCK.sweepIdleMs, now - CLOCK.keepDirtyMs, spare);
   } catch (error) {
     root.log("warn", "the sweep of worktrees failed; the next one tries again", { error: messageOf(error) });
   }

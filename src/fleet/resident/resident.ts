@@ -1,7 +1,7 @@
 // What a resident's parts share. Memory here (questions under way, attaches under way, where the agent is) belongs to one
 // boot of the object; what must outlive it is in storage. Every changed row leaves through the outbox.
 
-import { CLOCK, LIMIT } from "#core/budgets.ts";
+import { CLOCK, LIMIT, REAL } from "#core/budgets.ts";
 import { wordOf, type LookId } from "#core/quiet.ts";
 import { isSuspect, nextLeaseEnd } from "#core/registration.ts";
 import { toldStep } from "#core/resident.ts";
@@ -9,7 +9,7 @@ import type { Running } from "#wire/host.ts";
 import { agentClient, type AgentClient } from "../container/agentClient.ts";
 import type { ContainerPort } from "../container/containerPort.ts";
 import { registryOf, type Report } from "../ports.ts";
-import { messageOf, type Env, type Root } from "../root.ts";
+import { messageOf, within, type Env, type Root } from "../root.ts";
 import type { Leader } from "./flight.ts";
 import type { ResidentStorage } from "./store.ts";
 
@@ -32,12 +32,17 @@ export interface Memory {
   running: Running | null;
   slotsFree: number;
   readonly slotQueue: (() => void)[];
-  flushing: boolean;
+  /** The word on its way to the registry. */
+  flushing: Promise<void> | null;
   /** A question was answered without a row: the registry still counts it until it is told. */
   owesWord: boolean;
   live: number;
   /** What the alarm is set for, so that it is set only when that changes. */
   armedAt: number | null;
+  /** A spent lease could not be ended: not before then is it tried again. */
+  leaseRetryAt: number | null;
+  /** The resident was taken away: nothing is written or armed for it any more. */
+  gone: boolean;
 }
 
 /** The memory of a boot that has just begun. */
@@ -48,10 +53,12 @@ export const newMemory = (): Memory => ({
   running: null,
   slotsFree: LIMIT.provisioningSlots,
   slotQueue: [],
-  flushing: false,
+  flushing: null,
   owesWord: false,
   live: 0,
   armedAt: null,
+  leaseRetryAt: null,
+  gone: false,
 });
 
 /** Numbers a question of this boot and keeps it open until `closeLook`. */
@@ -87,6 +94,7 @@ async function send(resident: Resident): Promise<void> {
     memory.owesWord = false;
     const report = reportOf(resident, null);
     await registryOf(env).report(report);
+    if (memory.gone) return;
     const { incarnation, seq } = report.word;
     storage.step((store) => ({ store: toldStep(store, incarnation, seq), found: null }));
   } while (memory.owesWord || storage.now().told < storage.now().seq);
@@ -96,23 +104,32 @@ async function send(resident: Resident): Promise<void> {
 export function flush(resident: Resident): void {
   const { memory, storage, state, root } = resident;
   const pending = memory.owesWord || storage.now().told < storage.now().seq;
-  if (!pending || memory.flushing) return;
-  memory.flushing = true;
+  if (!pending || memory.flushing !== null || memory.gone) return;
   const sent = send(resident)
     .catch((error: unknown) => root.log("warn", "the registry did not take a word", { error: messageOf(error) }))
     .finally(() => {
-      memory.flushing = false;
+      memory.flushing = null;
       arm(resident);
     });
+  memory.flushing = sent;
   state.waitUntil(sent);
+}
+
+/** Waits until the registry has the newest word, so that whoever is answered now finds it there; not for long, and not for ever. */
+export async function flushed(resident: Resident): Promise<void> {
+  flush(resident);
+  if (resident.memory.flushing !== null) await within(REAL.connectMs, resident.memory.flushing);
 }
 
 /** Arms the one alarm for what is due first: a lease's end, a full outbox that nobody is emptying, the sweep of worktrees. */
 export function arm({ storage, root, state, memory }: Resident): void {
+  if (memory.gone) return;
   const now = root.clock.now();
   const store = storage.now();
-  const full = !memory.flushing && (store.told < store.seq || memory.owesWord);
-  const due = [nextLeaseEnd(store.rows), full ? now + CLOCK.outboxRetryMs : null, storage.sweepAt()].filter((at) => at !== null);
+  const full = memory.flushing === null && (store.told < store.seq || memory.owesWord);
+  const leaseEnd = nextLeaseEnd(store.rows);
+  const leaseAt = leaseEnd === null ? null : Math.max(leaseEnd, memory.leaseRetryAt ?? leaseEnd);
+  const due = [leaseAt, full ? now + CLOCK.outboxRetryMs : null, storage.sweepAt()].filter((at) => at !== null);
   const at = due.length === 0 ? null : Math.max(now, Math.min(...due));
   if (at === null || at === memory.armedAt) return;
   memory.armedAt = at;

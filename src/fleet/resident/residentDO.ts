@@ -11,7 +11,8 @@ import { parseWith } from "#wire/parse.ts";
 import { hostContainer } from "../container/containerPort.ts";
 import type { Report, ResidentPort, SealReplyOf, Ticket } from "../ports.ts";
 import { messageOf, rootOf, type Env } from "../root.ts";
-import { attach, problemAnswer } from "./attach.ts";
+import { problemAnswer } from "../problemAnswer.ts";
+import { attach } from "./attach.ts";
 import { provisionResident } from "./onboard.ts";
 import { endSpentLeases, release, sweepIfDue } from "./release.ts";
 import { agentOf, arm, flush, newMemory, reportOf, suspectsOf, type Resident } from "./resident.ts";
@@ -71,7 +72,9 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
   }
 
   async forget(): Promise<void> {
-    await this.#resident?.container.remove();
+    const resident = this.#resident;
+    await resident?.container.remove();
+    if (resident !== undefined) resident.memory.gone = true;
     this.#resident = undefined;
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
@@ -82,7 +85,8 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     const row = resident?.storage.step((store) => touchStep(store, threadKey, runId)) ?? null;
     if (resident === undefined || row === null) return fail(problemOf("NEEDS_ATTACH", `thread ${threadKey}, run ${runId}`));
     flush(resident);
-    const running = resident.memory.running ?? ((await agentOf(resident, false)) === undefined ? null : resident.memory.running);
+    await agentOf(resident, false);
+    const { running } = resident.memory;
     if (running === null) return fail(problemOf("ROLLING", "the container does not run"));
     const { url, token, bootId } = running;
     const slug = resident.storage.slug(threadKey) ?? "";
