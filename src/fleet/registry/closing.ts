@@ -11,7 +11,7 @@ import type { DrainBody, UndrainBody } from "#wire/drain.ts";
 import { problemOf, type Problem } from "#wire/errors.ts";
 import { residentOf, type LookQuestion, type LookReply, type UndrainReply } from "../ports.ts";
 import { messageOf, within } from "../root.ts";
-import { changed, takeReport, writeBook } from "./registry.ts";
+import { changed, noteUnreadable, settleEnded, takeReport, writeBook } from "./registry.ts";
 import type { Registry } from "./registryParts.ts";
 
 /** One question of a resident: answered, and its attach counted, in one step (protocol.md, "The gate", 3). */
@@ -32,6 +32,7 @@ export function look(registry: Registry, question: LookQuestion): LookReply {
 /** `POST /drain`. */
 export function drain(registry: Registry, body: DrainBody, principal: string): Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem> {
   const { store, root, audit } = registry;
+  settleEnded(registry);
   const now = root.clock.now();
   const answer = decideDrain(store.book(), { ...body, principal }, now);
   if (answer.kind === "over") return fail(problemOf("DRAIN_OVER", `drain ${body.id} was lifted or has ended`));
@@ -68,6 +69,7 @@ function liftOne(registry: Registry, id: string, body: UndrainBody, principal: s
 /** `POST /undrain`: one drain by its id, or, by an admin's force, every live one. */
 export function undrain(registry: Registry, body: UndrainBody, principal: string): UndrainReply & { now: Instant } {
   const { store, root } = registry;
+  settleEnded(registry);
   const now = root.clock.now();
   const ids = body.id === undefined ? liveDrains(store.book(), now).map((live) => live.id) : [body.id];
   const replies = ids.map((id) => liftOne(registry, id, body, principal));
@@ -77,17 +79,21 @@ export function undrain(registry: Registry, body: UndrainBody, principal: string
   return { ...(told ?? { kind: "already", deferredUntil: null }), remaining, now };
 }
 
+function unreadable(registry: Registry, resource: string, why: string): SealReply {
+  noteUnreadable(registry, resource, why);
+  return { resource, word: { kind: "unreadable" } };
+}
+
 async function askOne(registry: Registry, resource: string, seal: { drainId: string; attempt: number; until: Instant }): Promise<SealReply> {
   try {
     const reply = await within(REAL.sealAskMs, residentOf(registry.env, resource).seal(seal));
-    if (reply === undefined) return { resource, word: { kind: "unreadable" } };
+    if (reply === undefined) return unreadable(registry, resource, "it does not answer");
     takeReport(registry, reply.report);
     const { found } = reply;
     if (found.kind !== "busy") return { resource, word: found };
     return { resource, word: { kind: "busy", runIds: found.rows.map((row) => row.runId) } };
   } catch (error) {
-    registry.root.log("warn", "resident unreadable at the seal", { resource, error: messageOf(error) });
-    return { resource, word: { kind: "unreadable" } };
+    return unreadable(registry, resource, messageOf(error));
   }
 }
 
@@ -135,17 +141,22 @@ const namesOf = (replies: readonly SealReply[]): string =>
 
 /** `POST /seal`: walks `nextSeal` over this registry and its residents. */
 export async function seal(registry: Registry, id: string, principal: string): Promise<Result<{ drain: Drain; now: Instant }, Problem>> {
-  const result = await sealFleet(registry, id);
   const { audit, root } = registry;
+  settleEnded(registry);
+  const asked = root.clock.now();
+  const result = await sealFleet(registry, id);
   const now = root.clock.now();
-  changed(registry);
   if (result.kind === "over") return fail(problemOf("DRAIN_OVER", `drain ${id} was lifted or has ended`));
   if (result.kind === "busy") {
     const detail = result.residents.length === 0 ? "a run was admitted while the residents were asked" : namesOf(result.residents);
     audit.add({ what: "sealRefused", principal, drainId: id, reason: detail }, now);
+    changed(registry);
     const unreadable = result.residents.filter((reply) => reply.word.kind === "unreadable").map((reply) => reply.resource);
     return fail(problemOf("SEAL_BUSY", detail, { residents: result.residents, unreadable }));
   }
-  audit.add({ what: "seal", principal, drainId: id, by: result.drain.by, reason: result.drain.reason }, now);
+  const { by, reason, phaseSince } = result.drain;
+  const isNew = phaseSince >= asked;
+  if (isNew) audit.add({ what: "seal", principal, drainId: id, by, reason }, now);
+  if (isNew) changed(registry);
   return ok({ drain: result.drain, now });
 }

@@ -10,9 +10,9 @@ import type { OnboardBody } from "#wire/attach.ts";
 import { problemOf, type Problem } from "#wire/errors.ts";
 import { residentOf } from "../ports.ts";
 import { messageOf, within } from "../root.ts";
-import { changed, takeReport } from "./registry.ts";
+import { changed, noteUnreadable, takeReport } from "./registry.ts";
 import type { Registry } from "./registryParts.ts";
-import { newMeta } from "./store.ts";
+import { newMeta, type Meta } from "./store.ts";
 
 function frozen({ store, root }: Registry): Problem | undefined {
   const drain = membershipFrozen(store.book(), root.clock.now());
@@ -20,30 +20,33 @@ function frozen({ store, root }: Registry): Problem | undefined {
   return problemOf("MEMBERSHIP_FROZEN", `${drain.by} is swapping since ${clockOf(drain.phaseSince)}`, { draining: drain });
 }
 
-/** Writes a new resident down. It counts from here on: a seal asks it too. */
+/** Writes a new resident down. It counts from here on: a seal asks it too. What comes to nothing leaves no row in the audit log. */
 export function onboard(registry: Registry, body: OnboardBody, principal: string): Result<null, Problem> {
-  const { store, root, audit } = registry;
+  const { store } = registry;
   const refused = frozen(registry);
   if (refused !== undefined) return fail(refused);
   if (store.meta(body.resource) !== undefined) return fail(problemOf("RESIDENT_EXISTS", body.resource));
-  store.writeMeta(newMeta(body));
+  store.writeMeta(newMeta(body, principal));
   store.writeEntry(emptyEntry(body.resource));
-  audit.add({ what: "onboard", principal, resource: body.resource }, root.clock.now());
   changed(registry);
   return ok(null);
 }
 
 /** The workspace of a new resident stands. */
 export function onboarded(registry: Registry, resource: string): void {
-  const meta = registry.store.meta(resource);
-  if (meta !== undefined) registry.store.writeMeta({ ...meta, made: true });
+  const { store, audit, root } = registry;
+  const meta = store.meta(resource);
+  if (meta === undefined) return;
+  store.writeMeta({ ...meta, made: true });
+  audit.add({ what: "onboard", principal: meta.onboardedBy, resource }, root.clock.now());
   changed(registry);
 }
 
-/** Forgets a resident. One with runs in flight stays, unless it could not even be made. */
+/** Forgets a resident. One with runs in flight stays, unless it could not even be made; so does one that cannot be taken away. */
 export async function offboard(registry: Registry, resource: string, principal: string, failed: string | null): Promise<Result<null, Problem>> {
   const { store, root, audit, env } = registry;
-  if (store.meta(resource) === undefined) return fail(problemOf("NO_SUCH_RESIDENT", resource));
+  const meta = store.meta(resource);
+  if (meta === undefined) return fail(problemOf("NO_SUCH_RESIDENT", resource));
   const refused = failed === null ? frozen(registry) : undefined;
   if (refused !== undefined) return fail(refused);
   const busy = store.entry(resource);
@@ -51,9 +54,17 @@ export async function offboard(registry: Registry, resource: string, principal: 
     return fail(problemOf("RESIDENT_BUSY", `${resource} has ${busy.rows.map((row) => row.runId).join(", ")}`));
   }
   store.forget(resource);
-  audit.add({ what: "offboard", principal, resource, reason: failed }, root.clock.now());
+  try {
+    await residentOf(env, resource).forget();
+  } catch (error) {
+    root.log("error", "a resident cannot be taken away", { resource, error: messageOf(error) });
+    store.writeMeta(meta);
+    store.writeEntry(busy);
+    return fail(problemOf("UNREADABLE", `${resource} cannot be taken away now: ${messageOf(error)}`));
+  }
+  if (failed === null) audit.add({ what: "offboard", principal, resource }, root.clock.now());
+  else root.log("warn", "a resident could not be made", { resource, why: failed });
   changed(registry);
-  await residentOf(env, resource).forget();
   return ok(null);
 }
 
@@ -70,6 +81,7 @@ export async function reconfigure(
   const test = change.test === undefined ? meta.test : change.test;
   store.writeMeta({ ...meta, setup, test });
   audit.add({ what: "reconfigure", principal, resource: meta.resource }, root.clock.now());
+  changed(registry);
   await residentOf(env, meta.resource).configure({ resource: meta.resource, url: meta.url, setup, test });
   return ok(null);
 }
@@ -79,29 +91,40 @@ export async function releaseRun(registry: Registry, runId: string, reason: stri
   const { store, root, audit, env } = registry;
   const entry = store.entries().find((one) => one.rows.some((row) => row.runId === runId));
   if (entry === undefined) return fail(problemOf("NO_SUCH_RUN", runId));
+  const { kind } = await residentOf(env, entry.resource).endRun(runId, reason);
   audit.add({ what: "releaseRun", principal, resource: entry.resource, runId, reason }, root.clock.now());
-  return ok(await residentOf(env, entry.resource).endRun(runId, reason));
+  changed(registry);
+  return ok({ kind });
+}
+
+/** A resident's own alarm has ended a run whose lease was over. */
+export function leaseEnded(registry: Registry, resource: string, runId: string): void {
+  registry.audit.add({ what: "leaseEnded", principal: "resident", resource, runId }, registry.root.clock.now());
+  changed(registry);
 }
 
 async function askFresh(registry: Registry, resource: string): Promise<void> {
-  const meta = registry.store.meta(resource);
-  if (meta === undefined) return;
   try {
     const report = await within(REAL.sealAskMs, residentOf(registry.env, resource).fresh());
-    if (report !== undefined) return void takeReport(registry, report);
-    registry.store.writeMeta({ ...meta, readable: false });
+    if (report === undefined) noteUnreadable(registry, resource, "it does not answer");
+    else takeReport(registry, report);
   } catch (error) {
-    registry.root.log("warn", "resident unreadable", { resource, error: messageOf(error) });
-    registry.store.writeMeta({ ...meta, readable: false });
+    noteUnreadable(registry, resource, messageOf(error));
   }
 }
 
-/** Asks afresh, in bounded batches, the residents that the sum calls busy and those that could not be read before. */
+/** Whether only the resident itself can say how it is: it is busy, could not be read, or was last heard of on another image. */
+function wantsFresh({ store, root }: Registry, meta: Meta): boolean {
+  const { rows, counted } = store.entry(meta.resource);
+  return !meta.readable || rows.length + counted.length > 0 || (meta.image !== null && meta.image !== root.settings.build.image);
+}
+
+/** Asks afresh, in bounded batches, the residents of which the sum does not know enough. */
 export async function refresh(registry: Registry): Promise<void> {
   const { store } = registry;
   const asked = store
     .metas()
-    .filter((meta) => !meta.readable || store.entry(meta.resource).rows.length + store.entry(meta.resource).counted.length > 0)
+    .filter((meta) => wantsFresh(registry, meta))
     .map((meta) => meta.resource);
   for (let from = 0; from < asked.length; from += LIMIT.fanOut) {
     await Promise.all(asked.slice(from, from + LIMIT.fanOut).map((resource) => askFresh(registry, resource)));

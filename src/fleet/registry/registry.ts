@@ -35,8 +35,8 @@ export function arm(registry: Registry): void {
   if (at !== undefined) registry.state.waitUntil(state.storage.setAlarm(root.clock.realAt(at)));
 }
 
-/** Buries what ended by itself, says so in the audit log and to every watch. Nothing but telling depends on it. */
-export function tick(registry: Registry): void {
+/** Buries what ended by itself and says so in the audit log, before anything else is written about drains. */
+export function settleEnded(registry: Registry): void {
   const { root, store, audit } = registry;
   const now = root.clock.now();
   const { book, ended } = settle(store.book(), now);
@@ -46,7 +46,19 @@ export function tick(registry: Registry): void {
     const { id: drainId, by, reason } = drain;
     audit.add({ what: "reopen", principal: "registry", drainId, by, reason, cause }, now);
   }
+}
+
+/** The alarm: what ended by itself is told, to the audit log and to every watch. Nothing but telling depends on it. */
+export function tick(registry: Registry): void {
+  settleEnded(registry);
   changed(registry);
+}
+
+/** A resident that was asked and did not answer; its next word mends it. */
+export function noteUnreadable({ store, root }: Registry, resource: string, why: string): void {
+  root.log("warn", "resident unreadable", { resource, why });
+  const meta = store.meta(resource);
+  if (meta?.readable === true) store.writeMeta({ ...meta, readable: false });
 }
 
 /** Takes a resident's report; a word that was overtaken changes nothing. Answers whether anything is new. */
@@ -56,9 +68,14 @@ export function takeReport(registry: Registry, report: Report): boolean {
   if (meta === undefined) return false;
   const before = store.entry(meta.resource);
   const after = applyWord(before, report.word);
-  const { ops, image, bootId } = report;
+  const { ops } = report;
+  // Whoever has looked into the container knows that none runs; any other word without an image has not looked.
+  const looked = report.suspects !== null;
+  const image = report.image ?? (looked ? null : meta.image);
+  const bootId = report.bootId ?? (looked ? null : meta.bootId);
+  const made = meta.made || after.rows.some((row) => row.state === "running" && row.kind !== "provision");
   const suspects = report.suspects === null ? meta.suspects.filter((id) => after.rows.some((row) => row.runId === id)) : [...report.suspects];
-  const told = { ...meta, ops, image: image ?? meta.image, bootId: bootId ?? meta.bootId, suspects, readable: true };
+  const told = { ...meta, ops, image, bootId, made, suspects, readable: true };
   if (JSON.stringify(told) !== JSON.stringify(meta)) store.writeMeta(told);
   if (after === before) return false;
   store.writeEntry(after);

@@ -3,7 +3,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { ReleaseAnswer } from "#core/release.ts";
 import type { Result } from "#core/result.ts";
-import type { Drain } from "#core/drain.ts";
+import { unreadableDrains, type Drain } from "#core/drain.ts";
 import type { OnboardBody } from "#wire/attach.ts";
 import type { DrainBody, Drains, UndrainBody } from "#wire/drain.ts";
 import type { Problem } from "#wire/errors.ts";
@@ -29,6 +29,8 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
     this.#registry = { env, root: rootOf(env, "registry"), store, audit, state };
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
     this.#noteGeneration();
+    const unreadable = unreadableDrains(store.book());
+    if (unreadable > 0) this.#registry.root.log("error", "drains that this build cannot read close nothing for a run", { unreadable });
   }
 
   #noteGeneration(): void {
@@ -37,6 +39,10 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
     if (store.servedGeneration() === generation) return;
     store.writeServedGeneration(generation);
     audit.add({ what: "swapped", principal: "registry", drainId, reason: `generation ${generation}` }, root.clock.now());
+  }
+
+  async knows(resource: string): Promise<boolean> {
+    return this.#registry.store.meta(resource) !== undefined;
   }
 
   /** The gate's question of a resident. */
@@ -98,8 +104,7 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
   }
 
   async leaseEnded(resource: string, runId: string): Promise<void> {
-    const { audit, root } = this.#registry;
-    audit.add({ what: "leaseEnded", principal: "resident", resource, runId }, root.clock.now());
+    membership.leaseEnded(this.#registry, resource, runId);
   }
 
   /** `GET /watch`, whose bearer the Worker has judged: a hibernating socket that gets the state first. */
@@ -109,6 +114,9 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
     server.send(JSON.stringify(frameOf(this.#registry)));
     return new Response(null, { status: 101, webSocket: client });
   }
+
+  /** Nobody says anything on the watch but `ping`, which the runtime answers. */
+  override async webSocketMessage(): Promise<void> {}
 
   override async webSocketClose(socket: WebSocket): Promise<void> {
     socket.close();

@@ -35,12 +35,14 @@ const metaSchema = onboardBodySchema.extend({
   image: z.string().nullable().default(null),
   bootId: z.string().nullable().default(null),
   suspects: z.array(z.string()).default([]),
+  /** The scope behind the bearer that asked for it. */
+  onboardedBy: z.string().default("admin"),
 });
 /** What the registry knows of a resident beside its rows. */
 export type Meta = z.infer<typeof metaSchema>;
 
 /** A resident as it is written down first. */
-export const newMeta = (body: z.infer<typeof onboardBodySchema>): Meta => metaSchema.parse(body);
+export const newMeta = (body: z.infer<typeof onboardBodySchema>, onboardedBy: string): Meta => metaSchema.parse({ ...body, onboardedBy });
 
 export interface RegistryStore {
   book(): DrainBook;
@@ -80,16 +82,35 @@ function writeBook(kv: SyncKvStorage, before: DrainBook, after: DrainBook): void
   if (after.attempts !== before.attempts) kv.put("attempts", after.attempts);
 }
 
-const all = <T>(kv: SyncKvStorage, prefix: string, schema: z.ZodType<T>): T[] =>
-  [...kv.list({ prefix })].map(([, stored]) => schema.safeParse(stored)).filter((read) => read.success).map((read) => read.data);
+const UNREAD_META: Omit<Meta, "resource"> = {
+  url: "(a record that this build cannot read)", setup: null, test: null, made: true, readable: false, ops: 0, image: null, bootId: null, suspects: [], onboardedBy: "unknown",
+};
+
+/** A resident whose record this build cannot read belongs to the fleet all the same: a seal asks it, and a deploy is told. */
+function readMetas(kv: SyncKvStorage): Meta[] {
+  return [...kv.list({ prefix: "resident:" })].map(([key, stored]) => {
+    const read = metaSchema.safeParse(stored);
+    return read.success ? read.data : { ...UNREAD_META, resource: key.slice("resident:".length) };
+  });
+}
+
+/** What is known of each resident's rows, and the residents of which this build cannot read it. */
+function readEntries(kv: SyncKvStorage): { entries: Entry[]; unread: string[] } {
+  const read = [...kv.list({ prefix: "entry:" })].map(([key, stored]) => ({ key, read: entrySchema.safeParse(stored) }));
+  return {
+    entries: read.flatMap((one) => (one.read.success ? [one.read.data] : [])),
+    unread: read.flatMap((one) => (one.read.success ? [] : [one.key.slice("entry:".length)])),
+  };
+}
 
 /**
  * The registry's keys over one object's storage. What was read stays in memory, which lives exactly as long as the
  * object is the only writer of its storage; each write goes to both.
  */
 export function registryStore(kv: SyncKvStorage): RegistryStore {
-  const entries = new Map(all(kv, "entry:", entrySchema).map((entry) => [entry.resource, entry]));
-  const metas = new Map(all(kv, "resident:", metaSchema).map((meta) => [meta.resource, meta]));
+  const { entries: known, unread } = readEntries(kv);
+  const entries = new Map(known.map((entry) => [entry.resource, entry]));
+  const metas = new Map(readMetas(kv).map((meta) => [meta.resource, unread.includes(meta.resource) ? { ...meta, readable: false } : meta]));
   let book = readBook(kv);
   return {
     book: () => book,
@@ -106,8 +127,10 @@ export function registryStore(kv: SyncKvStorage): RegistryStore {
     meta: (resource) => metas.get(resource),
     metas: () => [...metas.values()],
     writeMeta(meta) {
-      kv.put(`resident:${meta.resource}`, meta);
-      metas.set(meta.resource, meta);
+      // A record of another build is not written over: it stays unreadable here, and whoever can read it will.
+      const isUnread = metas.get(meta.resource)?.url === UNREAD_META.url;
+      if (!isUnread) kv.put(`resident:${meta.resource}`, meta);
+      metas.set(meta.resource, isUnread ? { ...meta, readable: false } : meta);
     },
     forget(resource) {
       kv.delete(`resident:${resource}`);
