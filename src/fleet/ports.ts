@@ -44,6 +44,8 @@ export interface UndrainReply {
 }
 
 export interface RegistryPort {
+  /** Whether this resource belongs to the fleet. */
+  knows(resource: string): Promise<boolean>;
   look(question: LookQuestion): Promise<LookReply>;
   report(report: Report): Promise<void>;
   drain(body: DrainBody, principal: string): Promise<Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem>>;

@@ -2,8 +2,8 @@
 // registry only pokes through a watch, so that no object holds a stream open.
 
 import { REAL } from "#core/budgets.ts";
-import { registryOf } from "../ports.ts";
 import type { Env } from "../root.ts";
+import { askRegistry } from "./objects.ts";
 
 const PAGE = 200;
 
@@ -11,17 +11,20 @@ const PAGE = 200;
 export async function events(env: Env, request: Request): Promise<Response> {
   const given = Number(request.headers.get("last-event-id") ?? "-1");
   let last = Number.isSafeInteger(given) ? given : -1;
-  const upgraded = await registryOf(env).fetch(new Request("http://registry/watch", { headers: { upgrade: "websocket" } }));
+  const upgraded = await askRegistry(env, (registry) => registry.fetch(new Request("http://registry/watch", { headers: { upgrade: "websocket" } })));
   const socket = upgraded.webSocket;
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   const encoder = new TextEncoder();
   let sending = Promise.resolve();
   const send = async (): Promise<void> => {
-    const rows = await registryOf(env).audit(last, PAGE);
-    for (const row of rows) {
-      last = row.id;
-      await writer.write(encoder.encode(`id: ${row.id}\nevent: ${row.what}\ndata: ${JSON.stringify(row)}\n\n`));
+    for (let full = true; full; ) {
+      const rows = await askRegistry(env, (registry) => registry.audit(last, PAGE));
+      for (const row of rows) {
+        last = row.id;
+        await writer.write(encoder.encode(`id: ${row.id}\nevent: ${row.what}\ndata: ${JSON.stringify(row)}\n\n`));
+      }
+      full = rows.length === PAGE;
     }
   };
   const end = (): void => {

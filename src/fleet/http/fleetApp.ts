@@ -10,11 +10,12 @@ import { parseDrainRequest, sealBodySchema, undrainBodySchema } from "#wire/drai
 import { problemIn, problemOf, raise, type Problem } from "#wire/errors.ts";
 import { WATCH_CLOSE } from "#wire/fleet.ts";
 import { ROUTES, ROUTE_NAMES, type RouteName } from "#wire/routes.ts";
-import { registryOf, residentOf } from "../ports.ts";
+import { problemAnswer } from "../problemAnswer.ts";
 import { messageOf, type Env, type Root } from "../root.ts";
 import { scopeOf } from "./bearer.ts";
 import { jsonBody } from "./body.ts";
 import { events } from "./events.ts";
+import { askRegistry, askResident } from "./objects.ts";
 import { exec, FILE_BODY_BYTES, op, parsed, read, write } from "./runs.ts";
 
 /** One request on its way: who asks, and the parsed JSON body of a POST. */
@@ -35,26 +36,28 @@ function value<T>(result: Result<T, Problem>): T {
 }
 
 /** Hands a parsed body to the resident's own door. */
-async function toResident(asked: Asked, path: string, body: { resource: string }): Promise<Response> {
-  const { env } = asked;
+function toResident({ env }: Asked, path: string, body: { resource: string }): Promise<Response> {
   const request = new Request(`http://resident${path}`, { method: "POST", body: JSON.stringify(body) });
-  try {
-    return await residentOf(env, body.resource).fetch(request);
-  } catch (error) {
-    return raise("ROLLING", `the resident was reset: ${messageOf(error)}`);
-  }
+  return askResident(env, body.resource, (resident) => resident.fetch(request));
 }
 
+/** A resident that was written down and could not even be asked to be made goes again. */
 const onboard: Handler = async (asked) => {
+  const { env, scope } = asked;
   const body = parsed(onboardBodySchema, asked.body);
-  value(await registryOf(asked.env).onboard(body, asked.scope));
-  return toResident(asked, "/onboard", body);
+  value(await askRegistry(env, (registry) => registry.onboard(body, scope)));
+  try {
+    return await toResident(asked, "/onboard", body);
+  } catch (error) {
+    await askRegistry(env, (registry) => registry.offboard(body.resource, "registry", messageOf(error)));
+    throw error;
+  }
 };
 
 const undrain: Handler = async ({ env, scope, body }) => {
   const ask = parsed(undrainBodySchema, body);
   if (ask.force && scope !== "admin") raise("BEYOND_SCOPE", `force needs the admin bearer (${SCOPE_ENV.admin})`);
-  return Response.json(await registryOf(env).undrain(ask, scope));
+  return Response.json(await askRegistry(env, (registry) => registry.undrain(ask, scope)));
 };
 
 const audit: Handler = async ({ env, request }) => {
@@ -63,7 +66,7 @@ const audit: Handler = async ({ env, request }) => {
   const limit = Number(searchParams.get("limit") ?? "100");
   if (!Number.isSafeInteger(after)) raise("BAD_FIELD", "after: must be the id of a row", { field: "after" });
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000) raise("BAD_FIELD", "limit: must be 1 to 1000", { field: "limit" });
-  return Response.json({ rows: await registryOf(env).audit(after, limit) });
+  return Response.json({ rows: await askRegistry(env, (registry) => registry.audit(after, limit)) });
 };
 
 const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
@@ -71,15 +74,15 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
     const { build, generation, drainId } = root.settings;
     return Response.json({ ok: true, protocol: PROTOCOL, build, generation, drainId, now: root.clock.now() });
   },
-  residents: async ({ env, request }) => Response.json(await registryOf(env).residents(new URL(request.url).searchParams.get("fresh") === "1")),
-  drains: async ({ env }) => Response.json(await registryOf(env).drains()),
+  residents: async ({ env, request }) => Response.json(await askRegistry(env, (registry) => registry.residents(new URL(request.url).searchParams.get("fresh") === "1"))),
+  drains: async ({ env }) => Response.json(await askRegistry(env, (registry) => registry.drains())),
   drain: async ({ env, root, scope, body }) => {
     const ask = value(parseDrainRequest(body, root.budgets.capMinutes));
-    return Response.json(value(await registryOf(env).drain(ask, scope)));
+    return Response.json(value(await askRegistry(env, (registry) => registry.drain(ask, scope))));
   },
   undrain,
   seal: async ({ env, scope, body }) =>
-    Response.json({ kind: "sealed", ...value(await registryOf(env).seal(parsed(sealBodySchema, body).id, scope)) }),
+    Response.json({ kind: "sealed", ...value(await askRegistry(env, (registry) => registry.seal(parsed(sealBodySchema, body).id, scope))) }),
   events: ({ env, request }) => events(env, request),
   audit,
   attach: (asked) => toResident(asked, "/attach", parsed(attachBodySchema(asked.root.budgets.longestLeaseMs), asked.body)),
@@ -91,17 +94,17 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
   onboard,
   offboard: async ({ env, scope, body }) => {
     const { resource } = parsed(offboardBodySchema, body);
-    value(await registryOf(env).offboard(resource, scope, null));
+    value(await askRegistry(env, (registry) => registry.offboard(resource, scope, null)));
     return Response.json({ resource });
   },
   reconfigure: async ({ env, scope, body }) => {
     const change = parsed(reconfigureBodySchema, body);
-    value(await registryOf(env).reconfigure(change, scope));
+    value(await askRegistry(env, (registry) => registry.reconfigure(change, scope)));
     return Response.json({ resource: change.resource });
   },
   releaseRun: async ({ env, scope, body }) => {
     const { runId, reason } = parsed(releaseBodySchema, body);
-    return Response.json(value(await registryOf(env).releaseRun(runId, reason, scope)));
+    return Response.json(value(await askRegistry(env, (registry) => registry.releaseRun(runId, reason, scope))));
   },
 };
 
@@ -128,7 +131,7 @@ async function watch(env: Env, request: Request): Promise<Response> {
     server.close(beyond ? WATCH_CLOSE.beyondScope : WATCH_CLOSE.noBearer, problemIn(error)?.detail ?? "refused");
     return new Response(null, { status: 101, webSocket: client });
   }
-  return registryOf(env).fetch(request);
+  return askRegistry(env, (registry) => registry.fetch(request));
 }
 
 const requestIdOf = (request: Request): string => {
@@ -136,16 +139,11 @@ const requestIdOf = (request: Request): string => {
   return /^[A-Za-z0-9_-]{1,64}$/.test(given) ? given : crypto.randomUUID();
 };
 
-/** An error that came out of an object without being an answer: that part of the fleet cannot be read. */
-const isRemote = (error: unknown): boolean => typeof error === "object" && error !== null && "remote" in error && error.remote === true;
-
 function answerProblem(root: Root, context: Context, requestId: string, error: unknown): Response {
-  const unexpected = isRemote(error) ? problemOf("UNREADABLE", messageOf(error)) : problemOf("INTERNAL", `request ${requestId}`);
-  const problem = problemIn(error) ?? unexpected;
+  const problem = problemIn(error) ?? problemOf("INTERNAL", `request ${requestId}`);
   const level = problem.status >= 500 && problem.code !== "DRAINING" ? "error" : "info";
   root.log(level, "refused", { requestId, path: context.req.path, code: problem.code, error: messageOf(error) });
-  const headers = { "content-type": "application/problem+json", "x-request-id": requestId };
-  return new Response(JSON.stringify({ ...problem, requestId }), { status: problem.status, headers });
+  return problemAnswer(problem, requestId);
 }
 
 async function answer(env: Env, root: Root, request: Request, name: RouteName): Promise<Response> {

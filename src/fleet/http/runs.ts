@@ -8,8 +8,9 @@ import { parseWith } from "#wire/parse.ts";
 import type * as z from "zod";
 import { agentClient, type AgentClient } from "../container/agentClient.ts";
 import { hostContainer } from "../container/containerPort.ts";
-import { residentOf, type Ticket } from "../ports.ts";
+import type { Ticket } from "../ports.ts";
 import type { Env, Root } from "../root.ts";
+import { askResident } from "./objects.ts";
 
 interface OfRun {
   readonly resource: string;
@@ -24,7 +25,7 @@ export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
 }
 
 async function reach(env: Env, root: Root, run: OfRun): Promise<{ agent: AgentClient; ticket: Ticket }> {
-  const reply = await residentOf(env, run.resource).ticket(run.threadKey, run.runId);
+  const reply = await askResident(env, run.resource, (resident) => resident.ticket(run.threadKey, run.runId));
   if (!reply.ok) return raise(reply.error.code, reply.error.detail);
   return { agent: agentClient(hostContainer(env, root, run.resource), reply.value), ticket: reply.value };
 }
