@@ -25,9 +25,9 @@ export interface Up {
   readonly ready: Ready;
 }
 
-/** Looks again and again until there is something, at most ten seconds. */
+/** Looks again and again until there is something, at most thirty seconds, since the machine may be busy with other tests. */
 export async function eventually<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 10_000; ; ) {
+  for (const end = performance.now() + 30_000; ; ) {
     const found = await look();
     if (found !== undefined) return found;
     if (performance.now() > end) throw new Error(`never: ${what}`);
@@ -66,7 +66,7 @@ export class HostStack {
   #spawn(env: Record<string, string>): ChildProcess {
     const { worker, agent } = this.sources();
     const args = [join(fixtures, "hostUp.ts"), "--home", this.home, "--worker", worker, "--agent", agent, ...this.#flags];
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
+    const child = spawn(process.execPath, args, { detached: true, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
     this.#children.push(child);
     return child;
   }
