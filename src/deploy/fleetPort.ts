@@ -2,7 +2,7 @@
 // by the answer's code. What gives no answer is `lost`, since it may have been carried out all the same.
 
 import { CLOCK, REAL, type Budgets } from "#core/budgets.ts";
-import { pulseMinutes, type Build, type Drain } from "#core/drain.ts";
+import { mayUpload, pulseMinutes, type Build, type Drain } from "#core/drain.ts";
 import type { FleetView } from "#core/preflight.ts";
 import type { DeployFact, DeployState, Served } from "#core/rollout.ts";
 import { MINUTE, type Instant } from "#core/time.ts";
@@ -124,12 +124,11 @@ async function seal(parts: FleetPortParts, state: DeployState, signal: AbortSign
   }
 }
 
-/** Asks the registry right before the upload whether this drain still lives and its swap has begun. */
+/** Asks the registry right before the upload whether it may begin, judged by the registry's own clock. */
 async function confirm(parts: FleetPortParts, state: DeployState, signal: AbortSignal): Promise<Performed> {
   try {
-    const { drains } = await parts.fleet.drains(within(REAL.requestMs, signal));
-    const own = drains.find((drain) => drain.id === state.drainId);
-    return { fact: own?.phase === "swapping" ? { kind: "confirmed" } : { kind: "over" } };
+    const { drains, now } = await parts.fleet.drains(within(REAL.requestMs, signal));
+    return { fact: mayUpload(drains, state.drainId, now) ? { kind: "confirmed" } : { kind: "over" } };
   } catch (error) {
     return { fact: factOfFailure(error) };
   }

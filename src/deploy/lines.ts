@@ -4,7 +4,7 @@ import { CLOCK, LIMIT } from "#core/budgets.ts";
 import { endOf, type Build } from "#core/drain.ts";
 import { outlasting, type FleetView, type InFlight } from "#core/preflight.ts";
 import type { DeployMode, DeployState } from "#core/rollout.ts";
-import { clockOf, formatDuration, hourMinuteOf, MINUTE, type Instant } from "#core/time.ts";
+import { clockOf, formatDuration, hourMinuteOf, MINUTE, SECOND, type Instant } from "#core/time.ts";
 import { shortNameOf } from "#wire/names.ts";
 import type { DeployTurn } from "#deploy/run.ts";
 
@@ -166,10 +166,12 @@ export function byItself(state: DeployState): string {
   return `the fleet opens by itself at ${clockOf(endOf(state.drain).at)}`;
 }
 
+const tookWords = (span: number): string => (span < MINUTE ? `${(span / SECOND).toFixed(1)}s` : formatDuration(span));
+
 function uploadedLines({ after, fact, seen }: DeployTurn): Line[] {
   if (fact.kind !== "uploaded") return [];
   const uploaded = seen.find((one) => one.kind === "uploaded")?.uploaded;
-  const took = uploaded === undefined || uploaded.ms === null ? "" : ` in ${Math.round(uploaded.ms)} ms`;
+  const took = uploaded === undefined || uploaded.ms === null ? "" : ` in ${tookWords(uploaded.ms)}`;
   if (fact.outcome === "landed") return [info(`swapped${took}`)];
   return fact.outcome === "unknown" ? [warning(unansweredWords(fact.why, after))] : [];
 }

@@ -140,13 +140,16 @@ function residentsBefore(residents: Residents): ReceiptResident[] {
   }));
 }
 
+/** A boot that is older than the swap of the image reports what was there before it, so what it says of now is unknown. */
 function residentsAfter(receipt: Receipt, residents: Residents): ReceiptResident[] {
   const before = receipt.residents === "unknown" ? [] : receipt.residents;
   return residents.residents.map(({ resource, image, bootId }) => {
     const known = before.find((one) => one.resource === resource);
     const imageBefore = known?.imageBefore ?? "unknown";
     const bootBefore = known?.bootBefore ?? "unknown";
-    return { resource, imageBefore, imageAfter: word(image), bootBefore, bootAfter: word(bootId) };
+    const isOld = receipt.build.imageChanged !== false && word(bootId) === bootBefore;
+    const now = isOld ? { image: null, bootId: null } : { image, bootId };
+    return { resource, imageBefore, imageAfter: word(now.image), bootBefore, bootAfter: word(now.bootId) };
   });
 }
 
@@ -268,12 +271,18 @@ const ENDS: Readonly<Record<string, RunEnd>> = {
   released: "released",
 };
 
-/** How a run ended by the log of the registry, which was read whole from before the run was first seen. */
+/**
+ * How a run ended by the registry's log. A registration goes by its caller's word, by its lease or by an admin; where the
+ * log reaches back to before the run was seen and names neither of the latter two, it was given back.
+ */
 function endedBy(run: ReceiptRun, rows: readonly AuditRow[]): ReceiptRun {
   if (run.how === "killed") return run;
   const row = rows.findLast((one) => one.runId === run.runId && one.at >= run.seenAt && ENDS[one.what] !== undefined);
   const how = row === undefined ? undefined : ENDS[row.what];
-  return row === undefined || how === undefined ? run : { ...run, endedAt: row.at, how };
+  if (row !== undefined && how !== undefined) return { ...run, endedAt: row.at, how };
+  const first = rows[0];
+  const isWhole = first !== undefined && (first.id === 1 || first.at <= run.seenAt);
+  return run.how === "unknown" && isWhole ? { ...run, how: "released" } : run;
 }
 
 /** What the registry's own log adds: how each run ended, who waited, and what reopened the fleet. */

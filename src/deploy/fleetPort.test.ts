@@ -1,0 +1,237 @@
+// Each answer of the fleet is one fact, told apart by its code; a pause gives way to word of quiet; an upload is cut off
+// before the swap bound; what is read back counts only when it is this upload.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { budgetsOf, CLOCK, DEFAULT_LEASES } from "#core/budgets.ts";
+import { deployOf, type DeployEffect, type DeployState } from "#core/rollout.ts";
+import { MINUTE } from "#core/time.ts";
+import { problemOf, TidegateError, type ErrorCode } from "#wire/errors.ts";
+import { DRAIN_ID, drainOf, fleetOf, residentsOf, runOf, T0, TO } from "#deploy/deployForTests.ts";
+import type { FleetDoor } from "#deploy/fleetDoor.ts";
+import { factOfFailure, fleetPort, viewOf, type FleetPortParts } from "#deploy/fleetPort.ts";
+import { quietWatch } from "#deploy/quietWatch.ts";
+import type { DeployStep, Uploaded } from "#deploy/steps.ts";
+
+const BUDGETS = budgetsOf(DEFAULT_LEASES);
+const never = new AbortController().signal;
+const at = (effect: DeployEffect, more: Partial<DeployState> = {}): DeployState => ({
+  ...deployOf("drained", DRAIN_ID, BUDGETS, T0),
+  effect,
+  fromGeneration: 1,
+  drain: drainOf(DRAIN_ID, T0),
+  asked: true,
+  ...more,
+});
+const refusing = (code: ErrorCode, more: Record<string, unknown> = {}) => new TidegateError(problemOf(code, "x", more));
+
+interface World {
+  readonly fleet?: Partial<FleetDoor>;
+  readonly step?: Partial<DeployStep>;
+  readonly swap?: Partial<DeployStep["swap"]>;
+}
+
+function portOf(world: World = {}) {
+  const watch = quietWatch();
+  const kept: unknown[] = [];
+  const unused = (): Promise<never> => Promise.reject(new Error("not asked for in this test"));
+  const asked: unknown[] = [];
+  // Time passes at once, but only when the turn of whoever waits for something else is over.
+  const clock = {
+    now: () => T0,
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        asked.push(ms);
+        signal?.addEventListener("abort", () => reject(new Error("aborted")), { once: true });
+        if (ms <= 0) setImmediate(resolve);
+      }),
+  };
+  const fleet = {
+    residents: unused,
+    drains: unused,
+    drain: unused,
+    seal: unused,
+    undrain: unused,
+    newestAudit: unused,
+    ...world.fleet,
+  };
+  const step = {
+    name: "resident",
+    drained: true,
+    live: unused,
+    ...world.step,
+    swap: { upload: unused, recall: unused, ...world.swap },
+  };
+  const asker = { by: "ci", reason: "r", build: TO };
+  const parts: FleetPortParts = {
+    fleet,
+    watch,
+    step,
+    budgets: BUDGETS,
+    clock,
+    mint: () => "d2d2d2d2",
+    asker,
+    hurried: () => true,
+    keep: (state) => kept.push(state),
+  };
+  return { port: fleetPort(parts), watch, kept, asked };
+}
+
+test("a refusal is told apart by its code", () => {
+  const drain = drainOf("other-1", T0);
+  assert.deepEqual(factOfFailure(refusing("DRAIN_OVER")), { kind: "over" });
+  assert.deepEqual(factOfFailure(refusing("DEPLOY_IN_PROGRESS", { draining: drain })), { kind: "busy", drain });
+  assert.equal(
+    factOfFailure(refusing("DEPLOY_IN_PROGRESS")).kind,
+    "lost",
+    "who deploys is not known, so it is asked again",
+  );
+  assert.deepEqual(factOfFailure(refusing("SEAL_BUSY", { unreadable: ["repo:a/b", 1] })), {
+    kind: "notSealed",
+    unreadable: ["repo:a/b"],
+  });
+  for (const code of ["NO_BEARER", "BAD_BEARER", "BEYOND_SCOPE"] as const)
+    assert.equal(factOfFailure(refusing(code)).kind, "denied");
+  assert.deepEqual(factOfFailure(new Error("ECONNRESET")), { kind: "lost", why: "ECONNRESET" });
+  assert.deepEqual(factOfFailure("odd"), { kind: "lost", why: "odd" });
+});
+
+test("a look counts an attaching row once, and names whom it cannot read", () => {
+  const residents = residentsOf(fleetOf([runOf("r1", 5), runOf("r2", 5, { state: "attaching" })], { attaching: 2 }));
+  const [row] = residents.residents;
+  assert.ok(row);
+  const view = viewOf({ ...residents, residents: [{ ...row, readable: false }] });
+  assert.equal(view.attaching, 1);
+  assert.deepEqual(view.unreadable, ["repo:local/sample"]);
+});
+
+test("preflight and look read fleet and health; a bearer that may not is denied, anything else is unreadable", async () => {
+  const served = { drainId: null, generation: 1 };
+  const good = portOf({
+    fleet: { residents: () => Promise.resolve(residentsOf(fleetOf())) },
+    step: { live: () => Promise.resolve(served) },
+  });
+  const looked = await good.port.look(at({ do: "look" }), never);
+  assert.deepEqual(looked.fact, { kind: "viewed", view: viewOf(residentsOf(fleetOf())), served });
+  assert.equal(looked.seen?.[0]?.kind, "residents");
+  const denied = portOf({
+    fleet: { residents: () => Promise.reject(refusing("BAD_BEARER")) },
+    step: { live: () => Promise.resolve(served) },
+  });
+  assert.equal((await denied.port.preflight(at({ do: "preflight" }), never)).fact.kind, "denied");
+  const broken = portOf({
+    fleet: { residents: () => Promise.reject(refusing("UNREADABLE")) },
+    step: { live: () => Promise.resolve(served) },
+  });
+  assert.equal((await broken.port.look(at({ do: "look" }), never)).fact.kind, "unreadable");
+});
+
+test("a drain is asked for wait and margin, and a pulse never moves its end", async () => {
+  const minutes: number[] = [];
+  const drain: FleetDoor["drain"] = (body) => {
+    minutes.push(body.minutes);
+    return Promise.resolve({ now: T0, kind: "renewed", drain: drainOf(body.id, T0) });
+  };
+  const { port } = portOf({ fleet: { drain } });
+  await port.drain(at({ do: "drain" }, { drain: null }), never);
+  await port.pulse(at({ do: "pulse" }, { drain: drainOf(DRAIN_ID, T0, { until: T0 + 20 * MINUTE }) }), never);
+  await port.pulse(at({ do: "pulse" }, { drain: null }), never);
+  assert.deepEqual(minutes, [65, 20, 1]);
+});
+
+test("a pause ends by its instant, and for quiet only where the deploy waits for it", async () => {
+  const { port, watch } = portOf();
+  const pause = (then: "look" | "liveGate", until: number) => port.pause(at({ do: "pause", at: until, then }), never);
+  assert.deepEqual((await pause("look", T0)).fact, { kind: "woke", quiet: false });
+  const quiet = {
+    type: "state" as const,
+    now: T0,
+    generation: 1,
+    drains: [],
+    runs: [],
+    attaching: 0,
+    quietBy: null,
+    msToNextEnd: null,
+  };
+  watch.feed(quiet);
+  const woken = await pause("look", T0 + MINUTE);
+  assert.deepEqual(woken.fact, { kind: "woke", quiet: true });
+  assert.deepEqual(woken.seen, [{ kind: "inFlight", at: T0, runIds: [] }]);
+  watch.feed(quiet);
+  assert.deepEqual((await pause("liveGate", T0)).fact, { kind: "woke", quiet: false });
+  watch.mark();
+  assert.deepEqual(
+    (await pause("look", T0)).fact,
+    { kind: "woke", quiet: false },
+    "what a look has judged wakes nobody",
+  );
+  const waiting = pause("look", T0 + MINUTE);
+  watch.feed({ ...quiet, attaching: 1 });
+  watch.feed(quiet);
+  assert.deepEqual((await waiting).fact, { kind: "woke", quiet: true });
+});
+
+test("an upload may begin only while the registry says so, judged by the registry's own clock", async () => {
+  const swapping = drainOf(DRAIN_ID, T0, { phase: "swapping", phaseUntil: T0 + CLOCK.swapBoundMs });
+  const confirm = async (now: number, drains: readonly ReturnType<typeof drainOf>[]) => {
+    const { port } = portOf({
+      fleet: { drains: () => Promise.resolve({ now, draining: null, drains: [...drains], unreadable: 0 }) },
+    });
+    return (await port.confirm(at({ do: "confirm" }), never)).fact.kind;
+  };
+  assert.equal(await confirm(T0, [swapping]), "confirmed");
+  assert.equal(await confirm(T0 + CLOCK.swapBoundMs - CLOCK.uploadCutMs, [swapping]), "over", "too near to its bound");
+  assert.equal(await confirm(T0, [drainOf(DRAIN_ID, T0)]), "over");
+  assert.equal(await confirm(T0, []), "over");
+});
+
+test("an upload that does not answer is cut off before the bound and is unknown; one without time never begins", async () => {
+  const signals: AbortSignal[] = [];
+  const upload = (_ask: unknown, signal: AbortSignal): Promise<Uploaded> => {
+    signals.push(signal);
+    return new Promise(() => undefined);
+  };
+  const { port, asked } = portOf({ swap: { upload } });
+  const near = drainOf(DRAIN_ID, T0, { phase: "swapping", phaseUntil: T0 + CLOCK.uploadCutMs });
+  const late = await port.upload(at({ do: "upload" }, { drain: near }), never);
+  assert.equal(late.fact.kind === "uploaded" && late.fact.outcome, "none");
+  const far = { ...near, phaseUntil: T0 + CLOCK.uploadCutMs + 1 };
+  void port.upload(at({ do: "upload" }, { drain: far }), never);
+  assert.equal(asked.at(-1), 1, "cut two minutes before the bound");
+  assert.equal(signals.length, 1);
+});
+
+test("what is served counts only when it is this upload; then its answer is recalled and the residents are read", async () => {
+  const ours = { drainId: DRAIN_ID, generation: 2 };
+  const uploaded: Uploaded = { outcome: "landed", why: "", killed: [], ms: null };
+  const { port } = portOf({
+    fleet: { residents: () => Promise.resolve(residentsOf(fleetOf())) },
+    step: { live: () => Promise.resolve(ours) },
+    swap: { recall: () => Promise.resolve(uploaded) },
+  });
+  assert.deepEqual(await port.readBack(at({ do: "readBack" }), never), {
+    fact: { kind: "serves", served: ours },
+    seen: [{ kind: "uploaded", uploaded }],
+  });
+  assert.equal((await port.liveGate(at({ do: "liveGate" }), never)).seen?.[0]?.kind, "residents");
+  const old = portOf({ step: { live: () => Promise.resolve({ drainId: DRAIN_ID, generation: 1 }) } });
+  assert.equal((await old.port.liveGate(at({ do: "liveGate" }), never)).seen, undefined);
+  const gone = portOf();
+  assert.equal((await gone.port.readBack(at({ do: "readBack" }), never)).fact.kind, "unreadable");
+});
+
+test("a lift says what still closes, or until when it is put off; the end keeps what the log tells", async () => {
+  const remaining = [drainOf("person-1", T0)];
+  const lift = (answer: Awaited<ReturnType<FleetDoor["undrain"]>>) =>
+    portOf({ fleet: { undrain: () => Promise.resolve(answer) } }).port.lift(at({ do: "lift", outcome: "none" }), never);
+  const lifted = await lift({ now: T0, kind: "lifted", deferredUntil: null, remaining });
+  assert.deepEqual(lifted, { fact: { kind: "lifted" }, seen: [{ kind: "lifted", at: T0, remaining }] });
+  assert.deepEqual((await lift({ now: T0, kind: "deferred", deferredUntil: T0 + 1, remaining })).fact, {
+    kind: "deferred",
+    at: T0 + 1,
+  });
+  const blind = portOf();
+  assert.deepEqual(await blind.port.done(at({ do: "done" }), never), []);
+  assert.equal(blind.kept.length, 1);
+  assert.deepEqual((await blind.port.mint(at({ do: "mint" }), never)).fact, { kind: "minted", id: "d2d2d2d2" });
+});

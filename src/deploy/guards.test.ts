@@ -1,0 +1,117 @@
+// What stands before a deploy: one at a time from a folder, no older release over a newer one, and a plan that touches nothing.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { execa } from "execa";
+import { budgetsOf, DEFAULT_LEASES } from "#core/budgets.ts";
+import { pathsOf } from "#node/stateFolder.ts";
+import { fleetOf, FROM, rehearse, runOf, T0, TO } from "#deploy/deployForTests.ts";
+import { takeDeployLock } from "#deploy/lock.ts";
+import { planOf, planWords } from "#deploy/plan.ts";
+import { findReceipt, keepReceipt, listReceipts } from "#deploy/receiptFile.ts";
+import { judgeSuperseding } from "#deploy/supersede.ts";
+
+function folderOf(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "tidegate-guards-"));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+test("one deploy a folder: the second is told who, and a dead one holds nothing", (context) => {
+  const paths = pathsOf(folderOf(context));
+  const me = { since: T0, by: "ann", drainId: "d1d1d1d1" };
+  const first = takeDeployLock(paths, me);
+  assert.equal(first.kind, "taken");
+  const second = takeDeployLock(paths, { ...me, by: "bob" });
+  assert.equal(second.kind === "held" && second.holder?.by, "ann");
+  assert.equal(second.kind === "held" && second.holder?.process.pid, process.pid);
+  if (first.kind === "taken") first.release();
+  const lock = new URL("./lock.ts", import.meta.url).href;
+  const folder = new URL("../node/stateFolder.ts", import.meta.url).href;
+  const script = `const { takeDeployLock } = await import(${JSON.stringify(lock)}); const { pathsOf } = await import(${JSON.stringify(folder)});
+    takeDeployLock(pathsOf(${JSON.stringify(paths.home)}), { since: 1, by: "dead", drainId: "d2d2d2d2" }); process.kill(process.pid, "SIGKILL");`;
+  assert.equal(spawnSync(process.execPath, ["--input-type=module", "-e", script]).signal, "SIGKILL");
+  assert.match(readFileSync(join(paths.deploys, "holder.json"), "utf8"), /"dead"/);
+  const third = takeDeployLock(paths, me);
+  assert.equal(third.kind, "taken");
+  if (third.kind === "taken") third.release();
+});
+
+test("an older commit is older, a newer one is not, and what git cannot tell is unknown", async (context) => {
+  const root = folderOf(context);
+  const git = async (...args: string[]) =>
+    (await execa("git", ["-C", root, "-c", "user.name=t", "-c", "user.email=t@t", ...args])).stdout;
+  await git("init", "-q", "-b", "main");
+  const commit = async (text: string) => {
+    writeFileSync(join(root, "a"), text);
+    await git("add", "a");
+    await git("commit", "-q", "-m", text);
+    return git("rev-parse", "--short=7", "HEAD");
+  };
+  const [old, fresh] = [await commit("one"), await commit("two")];
+  assert.equal((await judgeSuperseding(root, fresh, old)).kind, "older");
+  assert.equal((await judgeSuperseding(root, old, fresh)).kind, "newer");
+  assert.equal((await judgeSuperseding(root, old, `${old}-dirty`)).kind, "same");
+  assert.equal((await judgeSuperseding(root, "none", fresh)).kind, "unknown");
+  assert.equal(
+    (await judgeSuperseding(root, "0123456", fresh)).kind,
+    "unknown",
+    "a commit that is not here, as in a shallow clone",
+  );
+});
+
+test("a plan says what it would wait for, and when that cannot end in time", () => {
+  const view = fleetOf([runOf("r1", 20), runOf("long", 90)]);
+  const sources = {
+    step: "resident",
+    mode: "drained",
+    from: FROM,
+    to: TO,
+    imageWasBuilt: false,
+    superseding: "older",
+    view,
+    budgets: budgetsOf(DEFAULT_LEASES),
+  } as const;
+  const words = planWords(planOf(sources, T0)).join("\n");
+  assert.match(words, /would build image c9e0/);
+  assert.match(words, /would wait for 2 runs in flight, quiet by 06:14 \(budget 1h, until 05:44\)/);
+  assert.match(words, /beyond the budget: long \(sample, cli:long\)/);
+  assert.match(words, /would be refused: the live release is newer/);
+  const blind = planWords(
+    planOf(
+      {
+        ...sources,
+        view: fleetOf([], { unreadable: ["repo:a/b"] }),
+        mode: "undrained",
+        imageWasBuilt: true,
+        superseding: "newer",
+      },
+      T0,
+    ),
+  ).join("\n");
+  assert.match(blind, /would wait for nothing \(budget 30m/);
+  assert.match(blind, /would be refused now: unreadable/);
+  assert.match(planWords(planOf({ ...sources, mode: "forced" }, T0)).join("\n"), /swap over what runs/);
+});
+
+test("receipts are found by any id, by its beginning, and as the last one", async (context) => {
+  const { paths, receipt } = await rehearse(context);
+  keepReceipt(paths, { ...receipt, drainId: "d1d1d1ff", drainIds: ["d1d1d1ff"], startedAt: receipt.startedAt + 1 });
+  writeFileSync(join(paths.deploys, "d9d9d9d9.json"), "{half");
+  assert.equal(listReceipts(paths).length, 2, "one that cannot be read is left out");
+  const kindOf = (asked: string) => findReceipt(paths, asked).kind;
+  assert.deepEqual(["last", "d1d1d1d1", "d1d1d1f", "d1", "x"].map(kindOf), [
+    "found",
+    "found",
+    "found",
+    "ambiguous",
+    "missing",
+  ]);
+  const last = findReceipt(paths, "last");
+  assert.equal(last.kind === "found" && last.receipt.drainId, "d1d1d1ff");
+  assert.deepEqual(listReceipts(pathsOf(join(paths.home, "elsewhere"))), []);
+});

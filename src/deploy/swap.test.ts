@@ -1,0 +1,140 @@
+// The supervisor's answer as an outcome: what was turned away touched nothing, what was not answered is unknown, and the
+// dead are counted from the processes that died.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Ended, SwapAnswer } from "#wire/host.ts";
+import { Failure } from "#node/failure.ts";
+import type { HostControl } from "#node/hostClient.ts";
+import { embeddedSwap, killedIn, uploadedOf } from "#deploy/swap.ts";
+
+const BUILD = { commit: "7b02d9e", bundle: "b2", image: "c9e0" };
+const never = new AbortController().signal;
+const inside = (pid: number, role: "init" | "agent" | "inside", tags: Record<string, string> = {}) => ({
+  pid,
+  startTicks: pid,
+  role,
+  command: "sh",
+  tags,
+});
+const ENDED: Ended = {
+  resource: "repo:local/sample",
+  bootId: "b",
+  imageId: "a41b",
+  processes: [
+    inside(1, "init"),
+    inside(2, "agent"),
+    inside(3, "inside", { TIDEGATE_THREAD: "cli:r1" }),
+    inside(4, "inside"),
+  ],
+};
+const LANDED: SwapAnswer = {
+  outcome: "landed",
+  drainId: "d1d1d1",
+  generation: 2,
+  killed: [ENDED],
+  ms: 7,
+  from: BUILD,
+  to: BUILD,
+  finishedLater: true,
+  notStarted: ["repo:a/b"],
+};
+
+const controlOf = (more: Partial<HostControl>): HostControl => {
+  const unused = (): never => {
+    throw new Error("not asked for in this test");
+  };
+  const file = {
+    protocol: 1,
+    supervisor: { pid: 1, startTicks: 1, machineBootId: "m" },
+    parent: null,
+    since: 0,
+    url: "",
+    hostUrl: "",
+    controlToken: "",
+    workerd: null,
+    ready: true,
+  };
+  return { file, status: unused, swap: unused, down: unused, roll: unused, inside: unused, ...more };
+};
+const upload = (more: Partial<HostControl>, signal = never) =>
+  embeddedSwap(() => controlOf(more), BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, signal);
+
+test("a container's own processes are no run", () => {
+  assert.deepEqual(
+    killedIn([ENDED]).map((one) => [one.pid, one.threadKey]),
+    [
+      [3, "cli:r1"],
+      [4, null],
+    ],
+  );
+});
+
+test("each answer keeps its outcome, and what died of it", () => {
+  const landed = uploadedOf(LANDED);
+  assert.equal(landed.killed?.length, 2);
+  assert.match(landed.why, /finished by a later supervisor; the container of repo:a\/b starts at its next attach/);
+  const words = { drainId: "d1d1d1", code: "X", detail: "because" };
+  assert.deepEqual(uploadedOf({ outcome: "failed", killed: [ENDED], ...words }).killed?.length, 2);
+  assert.deepEqual(uploadedOf({ outcome: "refused", ...words }), {
+    outcome: "refused",
+    why: "because",
+    killed: [],
+    ms: null,
+  });
+  assert.deepEqual(uploadedOf({ outcome: "none", ...words }).outcome, "none");
+});
+
+test("asked with the word of its mode; turned away is refused, unanswered is unknown, no supervisor is none", async () => {
+  const modes: string[] = [];
+  const swap: HostControl["swap"] = (ask) => {
+    modes.push(ask.mode);
+    return Promise.resolve(LANDED);
+  };
+  const asked = embeddedSwap(() => controlOf({ swap }), BUILD);
+  for (const mode of ["drained", "undrained", "forced"] as const)
+    await asked.upload({ drainId: "d1d1d1", mode }, never);
+  assert.deepEqual(modes, ["sealed", "undrained", "forced"]);
+  const failing = async (met: Error) => (await upload({ swap: () => Promise.reject(met) })).outcome;
+  assert.equal(await failing(new Failure("SWAP_BUSY", "x")), "refused");
+  assert.equal(await failing(new Failure("NOT_UP", "x")), "unknown");
+  assert.equal(await failing(new Failure("INTERNAL", "x")), "unknown");
+  assert.equal(await failing(new TypeError("odd answer")), "unknown");
+  const none = await embeddedSwap(() => {
+    throw new Failure("NOT_UP", "nobody");
+  }, BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, never);
+  assert.deepEqual(none, { outcome: "none", why: "nobody", killed: [], ms: null });
+});
+
+test("one that is given up is unknown at once", async () => {
+  const giveUp = new AbortController();
+  const waiting = upload({ swap: () => new Promise(() => undefined) }, giveUp.signal);
+  giveUp.abort(new Error("two minutes before the swap bound"));
+  assert.deepEqual(await waiting, {
+    outcome: "unknown",
+    why: "two minutes before the swap bound",
+    killed: null,
+    ms: null,
+  });
+  assert.equal((await upload({ swap: () => new Promise(() => undefined) }, giveUp.signal)).outcome, "unknown");
+});
+
+test("only the answer to this very upload is recalled", async () => {
+  const status = {
+    pid: 1,
+    since: 0,
+    url: "",
+    workerdPid: 1,
+    generation: 2,
+    drainId: null,
+    build: BUILD,
+    swapping: null,
+    lastSwap: LANDED,
+    isolation: "",
+    notes: [],
+    containers: [],
+  };
+  const swap = embeddedSwap(() => controlOf({ status: () => Promise.resolve(status) }), BUILD);
+  assert.equal((await swap.recall("d1d1d1", never))?.outcome, "landed");
+  assert.equal(await swap.recall("d2d2d2", never), undefined);
+});
