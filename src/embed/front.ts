@@ -4,7 +4,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { REAL } from "#core/budgets.ts";
 import { Failure } from "#node/failure.ts";
-import { HOST_ERRORS } from "#wire/host.ts";
+import { problemOf } from "#wire/errors.ts";
 
 /** Where the front leads. */
 export type FrontTarget =
@@ -21,10 +21,11 @@ export interface Front {
   close(): Promise<void>;
 }
 
+/** The words of a refusal as the fleet itself would say them; its callers know what to do with the code. */
 function refusal(detail: string): string {
-  const { status, title, next } = HOST_ERRORS.ENDING;
-  const body = JSON.stringify({ type: "urn:tidegate:ENDING", title, status, detail, code: "ENDING", next });
-  const head = ["HTTP/1.1 503 Service Unavailable", "content-type: application/problem+json", "retry-after: 5", "connection: close"];
+  const problem = problemOf("UNREACHABLE", detail);
+  const body = JSON.stringify(problem);
+  const head = [`HTTP/1.1 ${problem.status} Service Unavailable`, "content-type: application/problem+json", "retry-after: 5", "connection: close"];
   return [...head, `content-length: ${Buffer.byteLength(body)}`, "", body].join("\r\n");
 }
 

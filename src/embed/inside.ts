@@ -16,7 +16,6 @@ import {
   waitUntil,
   type ProcessRow,
 } from "#node/processes.ts";
-import { setTimeout as pause } from "node:timers/promises";
 
 /** The variable that marks every process of a container, inherited by what they start. */
 export const MARK = "TIDEGATE_CONTAINER";
@@ -106,12 +105,12 @@ export function thawInside(container: Marked): void {
 export async function endInside(container: Marked, listed: readonly Inside[]): Promise<Inside[]> {
   const end = performance.now() + REAL.processGoneMs;
   killExactly(container.outer);
-  for (;;) {
-    const left = [...insideOf(container), ...listed].filter(isAlive);
-    for (const one of left) sendSignal(one.pid, "SIGKILL");
-    if (left.length === 0 && !isSameProcess(container.outer)) return [];
-    if (performance.now() >= end) return left;
-    await pause(REAL.lookEveryMs);
+  for (let known = listed.filter(isAlive); ; known = insideOf(container).filter(isAlive)) {
+    for (const one of known) sendSignal(one.pid, "SIGKILL");
+    const gone = await waitUntil(() => !known.some(isAlive) && !isSameProcess(container.outer), end - performance.now());
+    if (!gone) return known.filter(isAlive);
+    // What was started between the list and the kill shows only now; a look that finds nothing more is the last one.
+    if (insideOf(container).length === 0) return [];
   }
 }
 

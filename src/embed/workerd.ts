@@ -113,7 +113,8 @@ function spawnWorkerd(ask: WorkerdAsk): ChildProcess {
   const log = openSync(logFile, "a", 0o600);
   const { command, args } = commandOf(ask, config);
   const env = { PATH: ask.path, TZ: "UTC", ...ask.secrets };
-  const child = spawn(command, args, { cwd: paths.run, env, stdio: ["ignore", log, log, "pipe"] });
+  // A group of its own: a terminal's Ctrl-C goes to the supervisor's whole group, and it is the supervisor who decides.
+  const child = spawn(command, args, { cwd: paths.run, env, detached: true, stdio: ["ignore", log, log, "pipe"] });
   closeSync(log);
   return child;
 }

@@ -37,7 +37,7 @@ async function escapees(stack: HostStack, container: Running): Promise<void> {
   });
 }
 
-for (const flags of [[], ["--groups"]]) {
+for (const flags of [[], ["--isolation=user"], ["--isolation=groups"]]) {
   test(`a roll ends everything inside, setsid or not, and counts it; a new boot serves the same data (${flags.join() || "best isolation"})`, async (context) => {
     const stack = new HostStack(context, {}, flags);
     await stack.up();

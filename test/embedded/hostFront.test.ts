@@ -52,7 +52,7 @@ test("with nobody behind it says so as a problem and closes; a target that is go
   front.lead({ kind: "down" });
   const refused = await fetch(`${front.url}/anything`, { method: "POST", body: "x" });
   assert.equal(refused.status, 503);
-  assert.match(await refused.text(), /"code":"ENDING"/);
+  assert.match(await refused.text(), /"code":"UNREACHABLE"/);
   front.lead({ kind: "up", port: 1 });
   await dial(context, front).ended;
 });

@@ -79,10 +79,15 @@ test("a second start is refused with who is up, also when its npm is gone; a por
   assert.match(taken.problem.detail, new RegExp(`port ${new URL(stack.url).port} `));
   await stack.post("/residents", { residents: [{ resource, runsInFlight: 1, attaching: 0 }], runs: [{ resource, runId: "r1", threadKey: "cli:1" }] });
   await assert.rejects(stack.control().down(false), { code: "IN_FLIGHT", message: `runs are in flight: ${resource} (r1 of cli:1)` });
-  up.child.kill("SIGINT");
+  // A terminal's Ctrl-C goes to the supervisor's whole group.
+  const ctrlC = (): boolean => sendSignal(-(up.child.pid ?? 0), "SIGINT");
+  const said = new Promise<string>((resolve) => up.child.stderr?.once("data", (chunk: Buffer) => resolve(chunk.toString())));
+  ctrlC();
+  assert.match(await said, /runs are in flight: repo:acme\/app \(r1 of cli:1\)\nOnce more ends them/);
   assert.equal((await stack.get("/healthz"))["version"], "A");
+  assert.equal((await stack.control().status()).workerdPid, up.ready.status.workerdPid);
   const ended = new Promise((resolve) => up.child.once("exit", resolve));
-  up.child.kill("SIGINT");
+  ctrlC();
   assert.equal(await ended, 0);
   assert.deepEqual(stack.containerPids(), []);
   assert.ok(!existsSync(stack.paths.supervisor));
