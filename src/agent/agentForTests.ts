@@ -17,7 +17,6 @@ import {
   type OutputLine,
   type ProcView,
 } from "#wire/agent.ts";
-import { AGENT_BOUNDS } from "./bounds.ts";
 
 const TOKEN = "a-token-of-the-tests-0123456789";
 
@@ -215,7 +214,7 @@ export async function eventually<T>(
     const found = await look();
     if (found !== undefined && found !== false) return found;
     if (performance.now() > deadline) throw new Error(`never: ${what}`);
-    await pause(AGENT_BOUNDS.goneLookMs);
+    await pause(REAL.endLookMs);
   }
 }
 

@@ -3,7 +3,6 @@
 // environment to be known by in the instant of its exec.
 
 import { REAL } from "#core/budgets.ts";
-import { AGENT_BOUNDS } from "./bounds.ts";
 import type { Clock } from "./clock.ts";
 import { aliveOf, type Family } from "./procfs.ts";
 
@@ -27,12 +26,12 @@ export async function endFamily(ending: Ending): Promise<Ended> {
   const seen = new Map<number, number>();
   if (ending.graceMs > 0 && signalAll(ending.family, "SIGTERM", seen)) await untilGone(ending, seen);
   const deadline = ending.machine.now() + REAL.processGoneMs;
-  let pause: number = AGENT_BOUNDS.goneLookMs;
+  let pause: number = REAL.endLookMs;
   for (let empty = 0; empty < 2;) {
     empty = signalAll(ending.family, "SIGKILL", seen) ? 0 : empty + 1;
     if (ending.machine.now() >= deadline) break;
     if (empty < 2) await ending.machine.sleep(pause);
-    pause = Math.min(pause * 2, AGENT_BOUNDS.goneLookMaxMs);
+    pause = Math.min(pause * 2, REAL.endLookLongestMs);
   }
   const left = aliveOf(ending.family, seen).map((stat) => stat.pid);
   return { ended: [...seen.keys()].filter((pid) => !left.includes(pid)), left };
@@ -56,11 +55,7 @@ function signalAll(family: Family, signal: "SIGTERM" | "SIGKILL", seen: Map<numb
 
 async function untilGone({ family, graceMs, clock, machine }: Ending, seen: Map<number, number>): Promise<void> {
   const graceEnd = clock.now() + graceMs;
-  for (
-    let pause: number = AGENT_BOUNDS.goneLookMs;
-    clock.now() < graceEnd;
-    pause = Math.min(pause * 2, AGENT_BOUNDS.goneLookMaxMs)
-  ) {
+  for (let pause: number = REAL.endLookMs; clock.now() < graceEnd; pause = Math.min(pause * 2, REAL.endLookLongestMs)) {
     await machine.sleep(pause);
     const alive = aliveOf(family, seen);
     for (const stat of alive) seen.set(stat.pid, stat.startTicks);

@@ -8,7 +8,7 @@ const ALLOWED = [
   "SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO SSH_AUTH_SOCK TIDEGATE_CONTAINER",
 ].flatMap((names) => names.split(" "));
 /** The variable whose value names container, thread and process; children inherit it wherever they go. */
-export const MARK = "TIDEGATE_MARK";
+const MARK = "TIDEGATE_MARK";
 
 type Variables = Record<string, string>;
 

@@ -1,8 +1,8 @@
 // Every call of git by the agent goes through here: no prompt, no hooks, no ext transport, no other language, and no
 // credential in an argument, an answer or an error.
 
+import { REAL } from "#core/budgets.ts";
 import type { AgentErrorCode } from "#wire/agentErrors.ts";
-import { AGENT_BOUNDS } from "./bounds.ts";
 import type { Clock } from "./clock.ts";
 import { gitEnvironment, type Surroundings } from "./environment.ts";
 import { AgentError } from "./errors.ts";
@@ -58,7 +58,7 @@ export class Git {
       cwd: call.cwd,
       env: { ...this.#env, ...remote },
       machine: this.#machine,
-      boundMs: AGENT_BOUNDS.gitMs,
+      boundMs: REAL.gitMs,
       ...(onLine && { onLine: (line: string) => onLine(masked(line, secrets)) }),
     });
     return { ...end, stderr: masked(end.stderr, secrets) };

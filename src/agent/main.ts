@@ -5,8 +5,8 @@ import { createAdaptorServer } from "@hono/node-server";
 import { randomBytes } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { REAL } from "#core/budgets.ts";
 import { AGENT_PROTOCOL, type WhoAmI } from "#wire/agent.ts";
-import { AGENT_BOUNDS } from "./bounds.ts";
 import { makeClock } from "./clock.ts";
 import { readConfig } from "./config.ts";
 import { agentDoor } from "./http.ts";
@@ -58,10 +58,10 @@ async function main(): Promise<void> {
     if (stopping) return;
     stopping = true;
     log("the agent stops", { bootId });
-    await workspace.procs.shutdown(AGENT_BOUNDS.shutdownGraceMs);
+    await workspace.procs.shutdown(REAL.containerGraceMs);
     // Followers get the terminal records before their sockets go.
     server.close();
-    await machine.sleep(AGENT_BOUNDS.goneLookMaxMs);
+    await machine.sleep(REAL.endLookLongestMs);
     process.exit(0);
   };
   // The agent's end is the end of every run in its container: a defect in one request must not be.

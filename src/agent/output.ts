@@ -6,7 +6,7 @@ import { open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { REAL } from "#core/budgets.ts";
 import type { OutputLine, ProcEnd } from "#wire/agent.ts";
-import { AGENT_BOUNDS, AGENT_LIMITS } from "./bounds.ts";
+import { AGENT_LIMITS } from "./bounds.ts";
 import type { Clock } from "./clock.ts";
 import { AgentError } from "./errors.ts";
 import { Nudge } from "./nudge.ts";
@@ -74,7 +74,7 @@ async function* lines(following: Following, readers: readonly Reader[]): AsyncGe
         saidAt = machine.now();
         yield { type: "heartbeat" };
       }
-      await nudge.wait(watching.works() ? REAL.recheckMs : AGENT_BOUNDS.goneLookMaxMs, machine);
+      await nudge.wait(watching.works() ? REAL.recheckMs : REAL.endLookLongestMs, machine);
     }
   } finally {
     signal.removeEventListener("abort", nudge.wake);

@@ -7,7 +7,8 @@ import { createHash } from "node:crypto";
 import { lstat, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import * as z from "zod";
-import { AGENT_BOUNDS, AGENT_LIMITS } from "./bounds.ts";
+import { REAL } from "#core/budgets.ts";
+import { AGENT_LIMITS } from "./bounds.ts";
 import type { Clock } from "./clock.ts";
 import { endFamily } from "./endFamily.ts";
 import { gitEnvironment, markOf, runEnvironment, type Surroundings } from "./environment.ts";
@@ -107,7 +108,7 @@ export class Prepared {
         cwd: from,
         env: gitEnvironment(this.#needs.around),
         machine: this.#needs.machine,
-        boundMs: AGENT_BOUNDS.setupMs,
+        boundMs: REAL.repositorySetupMs,
       });
     let end = await copy("--reflink=auto");
     if (/unrecognized option/.test(end.stderr)) end = await copy();
@@ -150,7 +151,7 @@ export class Prepared {
       argv: ["sh", "-ec", setup],
       cwd: tree,
       machine,
-      boundMs: AGENT_BOUNDS.setupMs,
+      boundMs: REAL.repositorySetupMs,
       bothLines: true,
       env: runEnvironment(around, { slug: SETUP, id: key, thread: SETUP }),
       onLine: (line) => {

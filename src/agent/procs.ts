@@ -277,7 +277,9 @@ export class Procs {
     else await entry.started.catch(() => undefined);
     if (entry.end || !entry.pid) return { ended: [], left: [] };
     if (!entry.exited) entry.stopCause ??= cause;
-    const { clock, machine } = this.#needs;
+    const { machine } = this.#needs;
+    // A caller's grace is on the stack's clock; the container's own end is on the machine's.
+    const clock = cause === "container" ? machine : this.#needs.clock;
     const stop = endFamily({ family: this.#familyOf(entry), graceMs, clock, machine });
     entry.stops.push(stop);
     const result = await stop;

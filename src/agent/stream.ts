@@ -2,7 +2,6 @@
 
 import { NDJSON } from "#wire/agent.ts";
 import { REAL } from "#core/budgets.ts";
-import { AGENT_BOUNDS } from "./bounds.ts";
 import type { Clock } from "./clock.ts";
 import { problemOf } from "./errors.ts";
 import { Nudge } from "./nudge.ts";
@@ -65,7 +64,7 @@ export async function operationResponse(
     },
   );
   const soon = new AbortController();
-  await Promise.race([done, hands.machine.sleep(AGENT_BOUNDS.realStatusMs, soon.signal)]);
+  await Promise.race([done, hands.machine.sleep(REAL.statusHoldMs, soon.signal)]);
   soon.abort();
   if (outcome?.error !== undefined) throw outcome.error;
   void done.then(nudge.wake);

@@ -71,6 +71,17 @@ export const REAL = {
   /** How often a condition without an event (a pid, a file that another process writes) is looked at. */
   lookEveryMs: 10,
   imageSetupMs: 30 * MINUTE,
+  /** A repository's setup, such as an install of its packages. */
+  repositorySetupMs: 30 * MINUTE,
+  /** A fetch, a clone or a push. */
+  gitMs: 10 * MINUTE,
+  /** How long runs may take to heed SIGTERM when their container stops. */
+  containerGraceMs: 2 * SECOND,
+  /** How long a long operation's first line is held back, so that a refusal still has its real status. */
+  statusHoldMs: 500,
+  /** The first and the longest pause between two looks at processes that are ending. */
+  endLookMs: 5,
+  endLookLongestMs: 50,
   toolVersionMs: 10 * SECOND,
   restartFirstMs: 250,
   restartLongestMs: 10 * SECOND,

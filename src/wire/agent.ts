@@ -14,7 +14,7 @@ const noNul = (text: string): boolean => !text.includes("\0");
 const noControl = (text: string): boolean => !/[\u0000-\u001f\u007f]/.test(text);
 
 /** A thread's key as its channel wrote it: any printable characters, bounded. */
-export const threadKey = z.string().min(1).max(LIMIT.threadKeyChars).refine(noControl, "has control characters");
+const threadKey = z.string().min(1).max(LIMIT.threadKeyChars).refine(noControl, "has control characters");
 /** A thread's folder and branch name, as the agent made it from the key. */
 export const threadSlug = z.string().regex(/^[a-z0-9][a-z0-9-]{0,79}$/);
 /** A process id, minted by the caller before the start, so that starting is idempotent. */
@@ -64,7 +64,6 @@ const errorLine = agentProblem.extend({ type: z.literal("error") });
 
 /** POST /v1/mirror: makes or refreshes the mirror, and prepares the ref's commit when there is a setup. */
 export const mirrorRequest = z.object({ url: repositoryUrl, setup: setup.optional(), ref: gitRef.optional() });
-export type MirrorRequest = z.infer<typeof mirrorRequest>;
 export const mirrorResult = z.object({
   /** The url as it may be shown: no credentials. */
   url: z.string(),
@@ -97,14 +96,12 @@ export const mirrorLine = z.discriminatedUnion("type", [
   errorLine,
   mirrorResult.extend({ type: z.literal("result") }),
 ]);
-export type MirrorLine = z.infer<typeof mirrorLine>;
 export const worktreeLine = z.discriminatedUnion("type", [
   progressLine,
   heartbeatLine,
   errorLine,
   worktreeResult.extend({ type: z.literal("result") }),
 ]);
-export type WorktreeLine = z.infer<typeof worktreeLine>;
 
 /** GET /v1/worktrees, of all threads or of ?thread= */
 export const worktreeRow = z.object({
@@ -218,7 +215,6 @@ const outputFrame = z.object({
   /** Bytes, base64. */
   d: z.string(),
 });
-export type OutputFrame = z.infer<typeof outputFrame>;
 /** A line of the output's stream. Only `end` is the process's end; a stream that stops without it was cut. */
 export const outputLine = z.union([outputFrame, procEnd.extend({ type: z.literal("end") }), heartbeatLine, errorLine]);
 export type OutputLine = z.infer<typeof outputLine>;
