@@ -60,7 +60,9 @@ export function bundleAgent(sources: Sources): Promise<Bundle> {
   return bundleOf(sources.agent, sources.root, {
     platform: "node",
     target: "node24",
-    banner: { js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
+    },
   });
 }
 
@@ -84,7 +86,8 @@ export function keepWorker(paths: StatePaths, bundle: Bundle): void {
 
 /** The commit a folder is at, short, `-dirty` when its worktree differs, `none` without git. */
 export async function commitOf(root: string): Promise<string> {
-  const git = (...args: string[]) => execa("git", ["-C", root, ...args], { reject: false, stdin: "ignore", env: { GIT_OPTIONAL_LOCKS: "0" } });
+  const git = (...args: string[]) =>
+    execa("git", ["-C", root, ...args], { reject: false, stdin: "ignore", env: { GIT_OPTIONAL_LOCKS: "0" } });
   const head = await git("rev-parse", "--short=7", "--verify", "HEAD");
   if (head.exitCode !== 0 || typeof head.stdout !== "string" || head.stdout === "") return "none";
   const status = await git("status", "--porcelain");

@@ -2,8 +2,29 @@
 
 import { join, sep } from "node:path";
 
-const PERSON = ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"];
-const PROXIES = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"];
+const PERSON = [
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "SHELL",
+  "LANG",
+  "LANGUAGE",
+  "TZ",
+  "TMPDIR",
+  "TERM",
+  "XDG_CACHE_HOME",
+  "XDG_CONFIG_HOME",
+];
+const PROXIES = [
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "ALL_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "all_proxy",
+];
 const TRUST = ["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "SSH_AUTH_SOCK"];
 const ALLOWED: ReadonlySet<string> = new Set(PERSON.concat(PROXIES, TRUST));
 
@@ -13,7 +34,10 @@ const FALLBACK_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/
 function machinePath(path: string): string {
   const own = path
     .split(":")
-    .filter((part) => part.startsWith("/") && !part.endsWith(join(sep, "node_modules", ".bin")) && !part.endsWith("node-gyp-bin"));
+    .filter(
+      (part) =>
+        part.startsWith("/") && !part.endsWith(join(sep, "node_modules", ".bin")) && !part.endsWith("node-gyp-bin"),
+    );
   return own.length === 0 ? FALLBACK_PATH : own.join(":");
 }
 

@@ -32,7 +32,11 @@ export type ContainerRecord = z.infer<typeof recordSchema>;
 export type RunningRecord = Extract<ContainerRecord, { state: "running" }>;
 
 /** What the agent writes once it listens. */
-export const portFileSchema = z.object({ port: z.int().positive(), bootId: z.string().min(1), pid: z.int().positive() });
+export const portFileSchema = z.object({
+  port: z.int().positive(),
+  bootId: z.string().min(1),
+  pid: z.int().positive(),
+});
 
 /** The paths of one container. */
 export interface ContainerPaths {
@@ -48,7 +52,12 @@ export interface ContainerPaths {
 
 /** A folder name for a resource: readable, and its hash keeps two alike apart. */
 export function slugOf(resource: string): string {
-  const readable = resource.replace(/^[a-z]+:/, "").toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "").slice(0, 40);
+  const readable = resource
+    .replace(/^[a-z]+:/, "")
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-|-$/g, "")
+    .slice(0, 40);
   return `${readable}-${createHash("sha256").update(resource).digest("hex").slice(0, 8)}`;
 }
 

@@ -261,7 +261,11 @@ export class ContainerHost {
     onDoomed?.(ended);
     await this.#endMarked(resource, running.process, processes);
     this.#noteGone(resource, running.imageId);
-    logOf("containers").info("a container is stopped", { resource, bootId: running.bootId, processes: processes.length });
+    logOf("containers").info("a container is stopped", {
+      resource,
+      bootId: running.bootId,
+      processes: processes.length,
+    });
     return ended;
   }
 
@@ -284,9 +288,24 @@ export class ContainerHost {
     const ready = await this.#waitReady(resource, files, outer);
     const agentPid = await findAgent(this.#marked(resource, outer, null), ready.pid);
     removeFile(files.tokenFile);
-    const record: RunningRecord = { state: "running", resource, process: outer, port: ready.port, token, imageId: image.id, bootId: ready.bootId, since, agentPid };
+    const record: RunningRecord = {
+      state: "running",
+      resource,
+      process: outer,
+      port: ready.port,
+      token,
+      imageId: image.id,
+      bootId: ready.bootId,
+      since,
+      agentPid,
+    };
     this.#remember(record);
-    logOf("containers").info("a container is started", { resource, bootId: ready.bootId, imageId: image.id, pid: outer.pid });
+    logOf("containers").info("a container is started", {
+      resource,
+      bootId: ready.bootId,
+      imageId: image.id,
+      pid: outer.pid,
+    });
     return { container: runningOf(record), fresh: true };
   }
 
@@ -314,12 +333,20 @@ export class ContainerHost {
     });
     closeSync(log);
     child.unref();
-    child.once("error", (error) => logOf("containers").error("a container's process fails", { resource, error: wordsOf(error) }));
-    child.once("exit", (code, signal) => logOf("containers").info("a container's process ended", { resource, code, signal }));
+    child.once("error", (error) =>
+      logOf("containers").error("a container's process fails", { resource, error: wordsOf(error) }),
+    );
+    child.once("exit", (code, signal) =>
+      logOf("containers").info("a container's process ended", { resource, code, signal }),
+    );
     return child;
   }
 
-  async #waitReady(resource: string, files: ContainerPaths, outer: ProcessId): Promise<{ port: number; bootId: string; pid: number }> {
+  async #waitReady(
+    resource: string,
+    files: ContainerPaths,
+    outer: ProcessId,
+  ): Promise<{ port: number; bootId: string; pid: number }> {
     const read = () => readJsonFile(files.portFile, portFileSchema);
     await waitUntil(() => read().kind === "value" || !isSameProcess(outer), REAL.startMs);
     const ready = read();

@@ -38,18 +38,36 @@ async function planned(ask: ReleaseAsk, notes: string[]): Promise<PreparedReleas
 }
 
 /** The release to serve: as written down, or this folder's own where nothing (or nothing that is still there) is. */
-async function releaseToServe(first: FirstServeAsk, notes: string[]): Promise<{ release: Release; folder: PreparedRelease | null }> {
+async function releaseToServe(
+  first: FirstServeAsk,
+  notes: string[],
+): Promise<{ release: Release; folder: PreparedRelease | null }> {
   const { stack, held, ask } = first;
   const { paths, clock } = stack.parts;
   const known = held.release;
-  if (known !== undefined && hasWorker(paths, known.build.bundle) && builtImage(paths, known.build.image) !== undefined) {
+  if (
+    known !== undefined &&
+    hasWorker(paths, known.build.bundle) &&
+    builtImage(paths, known.build.image) !== undefined
+  ) {
     return { release: known, folder: await planned(ask, notes) };
   }
   const folder = await prepareRelease(ask);
-  if (known !== undefined && known.build.bundle === folder.build.bundle && known.build.image === folder.build.image) return { release: known, folder };
-  if (known !== undefined) notes.push(`build ${known.build.bundle}/${known.build.image} is no longer in the state folder: this folder's own is served`);
+  if (known !== undefined && known.build.bundle === folder.build.bundle && known.build.image === folder.build.image)
+    return { release: known, folder };
+  if (known !== undefined)
+    notes.push(
+      `build ${known.build.bundle}/${known.build.image} is no longer in the state folder: this folder's own is served`,
+    );
   const generation = (known?.generation ?? 0) + 1;
-  const release: Release = { generation, drainId: null, build: folder.build, since: clock.now(), pending: null, last: null };
+  const release: Release = {
+    generation,
+    drainId: null,
+    build: folder.build,
+    since: clock.now(),
+    pending: null,
+    last: null,
+  };
   writeRelease(paths, release);
   return { release, folder };
 }
@@ -63,8 +81,13 @@ async function finishSwap(stack: Stack, release: Release, notes: string[]): Prom
     return false;
   }
   const answer = await landSwap(stack, release, pending, true);
-  const died = "killed" in answer ? answer.killed.flatMap((ended) => ended.processes).filter((one) => one.role === "inside").length : 0;
-  notes.push(`the swap of drain ${pending.drainId}, begun by a supervisor that was killed, is finished: ${answer.outcome}, ${died} processes ended`);
+  const died =
+    "killed" in answer
+      ? answer.killed.flatMap((ended) => ended.processes).filter((one) => one.role === "inside").length
+      : 0;
+  notes.push(
+    `the swap of drain ${pending.drainId}, begun by a supervisor that was killed, is finished: ${answer.outcome}, ${died} processes ended`,
+  );
   return true;
 }
 
@@ -80,7 +103,8 @@ export async function firstServe(first: FirstServeAsk): Promise<Served> {
   }
   const { release, folder } = await releaseToServe(first, notes);
   containers.useImage(release.build.image);
-  if (wasLeft && release.pending !== null) notes.push(`the swap of drain ${release.pending.drainId} had not ended the old workerd: it is dropped`);
+  if (wasLeft && release.pending !== null)
+    notes.push(`the swap of drain ${release.pending.drainId} had not ended the old workerd: it is dropped`);
   else if (await finishSwap(stack, release, notes)) return { notes, folder };
   if (release.pending !== null) writeRelease(paths, { ...(readRelease(paths) ?? release), pending: null });
   await stack.serve(release);

@@ -25,7 +25,12 @@ export interface Front {
 function refusal(detail: string): string {
   const problem = problemOf("UNREACHABLE", detail);
   const body = JSON.stringify(problem);
-  const head = [`HTTP/1.1 ${problem.status} Service Unavailable`, "content-type: application/problem+json", "retry-after: 5", "connection: close"];
+  const head = [
+    `HTTP/1.1 ${problem.status} Service Unavailable`,
+    "content-type: application/problem+json",
+    "retry-after: 5",
+    "connection: close",
+  ];
   return [...head, `content-length: ${Buffer.byteLength(body)}`, "", body].join("\r\n");
 }
 
@@ -115,7 +120,9 @@ export function openFront(port: number): Promise<Front> {
     const server = createServer({ allowHalfOpen: true });
     server.once("error", (error) => {
       const taken = "code" in error && (error.code === "EADDRINUSE" || error.code === "EACCES");
-      reject(taken ? new Failure("PORT_IN_USE", `port ${port} on 127.0.0.1 cannot be taken: another program has it`) : error);
+      reject(
+        taken ? new Failure("PORT_IN_USE", `port ${port} on 127.0.0.1 cannot be taken: another program has it`) : error,
+      );
     });
     server.listen(port, "127.0.0.1", () => {
       const address = server.address();

@@ -30,7 +30,8 @@ function notEnding(controls: HostControls): ContainerHost {
 }
 
 function isUp(controls: HostControls): HostControls {
-  if (controls.phase() === "starting") throw new Failure("ENDING", "the supervisor is starting", "wait a moment, then ask again");
+  if (controls.phase() === "starting")
+    throw new Failure("ENDING", "the supervisor is starting", "wait a moment, then ask again");
   return controls;
 }
 

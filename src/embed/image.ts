@@ -63,23 +63,38 @@ function fileOf(home: string, path: string): string {
   } catch {
     throw new Failure("IMAGE_FILE_MISSING", `image.files names ${path}, which is not there`);
   }
-  if (!real.startsWith(home + sep)) throw new Failure("IMAGE_FILE_MISSING", `image.files names ${path}, which leads out of ${home}`);
-  if (!lstatSync(real).isFile()) throw new Failure("IMAGE_FILE_MISSING", `image.files names ${path}, which is no file; name its files`);
+  if (!real.startsWith(home + sep))
+    throw new Failure("IMAGE_FILE_MISSING", `image.files names ${path}, which leads out of ${home}`);
+  if (!lstatSync(real).isFile())
+    throw new Failure("IMAGE_FILE_MISSING", `image.files names ${path}, which is no file; name its files`);
   return real;
 }
 
 /** Names the image that a definition and an agent give, reading the files that go into it. */
 export function planImage(paths: StatePaths, definition: ImageDefinition, agent: Bundle): ImagePlan {
   const files = definition.files.flatMap((path) => [path, readFileSync(fileOf(paths.home, path))]);
-  const sorted = (record: Readonly<Record<string, string>>) => Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const words = JSON.stringify([definition.setup, definition.files, sorted(definition.tools), sorted(definition.env), platformOf()]);
+  const sorted = (record: Readonly<Record<string, string>>) =>
+    Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const words = JSON.stringify([
+    definition.setup,
+    definition.files,
+    sorted(definition.tools),
+    sorted(definition.env),
+    platformOf(),
+  ]);
   const id = contentId(agent.id, words, ...files);
   return { id, folder: imageFolder(paths, id), agent, definition };
 }
 
 async function toolVersion(tool: string, env: Record<string, string>): Promise<string> {
   try {
-    const said = await execa(tool, ["--version"], { env, extendEnv: false, all: true, stdin: "ignore", timeout: REAL.toolVersionMs });
+    const said = await execa(tool, ["--version"], {
+      env,
+      extendEnv: false,
+      all: true,
+      stdin: "ignore",
+      timeout: REAL.toolVersionMs,
+    });
     return /\d+(\.\d+)*/.exec(said.all)?.[0] ?? said.all.slice(0, 80);
   } catch (error) {
     throw new Failure("IMAGE_TOOL_MISMATCH", `${tool} --version fails: ${wordsOf(error).split("\n")[0] ?? ""}`);
@@ -103,7 +118,12 @@ export async function checkTools(plan: ImagePlan, building: Building): Promise<R
 function runSetup(plan: ImagePlan, script: string, building: Building): Promise<void> {
   return new Promise((resolve, reject) => {
     const env = { ...containerEnv(building.env, plan.folder, plan.definition.env), TIDEGATE_IMAGE: plan.folder };
-    const child = spawn("sh", ["-ec", script], { cwd: plan.folder, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("sh", ["-ec", script], {
+      cwd: plan.folder,
+      env,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const stop = (): void => {
       if (child.pid !== undefined) sendSignal(-child.pid, "SIGKILL");
     };
@@ -120,7 +140,9 @@ function runSetup(plan: ImagePlan, script: string, building: Building): Promise<
         for (const line of text.split("\n").filter((part) => part.trim() !== "")) building.progress(line);
       });
     }
-    child.once("error", (error) => done(new Failure("IMAGE_SETUP_FAILED", `the setup cannot be run: ${wordsOf(error)}`)));
+    child.once("error", (error) =>
+      done(new Failure("IMAGE_SETUP_FAILED", `the setup cannot be run: ${wordsOf(error)}`)),
+    );
     child.once("exit", () => stop());
     child.once("close", (code, signal) => {
       if (building.signal.aborted) done(new Failure("INTERRUPTED", "the image was not built"));
@@ -147,7 +169,14 @@ async function buildUnderLock(paths: StatePaths, plan: ImagePlan, building: Buil
     if (plan.definition.setup !== null) await runSetup(plan, plan.definition.setup, building);
     const tools = await checkTools(plan, building);
     const { env, files } = plan.definition;
-    const image: ImageFile = { id: plan.id, platform: platformOf(), agent: plan.agent.id, env: { ...env }, tools, files: [...files] };
+    const image: ImageFile = {
+      id: plan.id,
+      platform: platformOf(),
+      agent: plan.agent.id,
+      env: { ...env },
+      tools,
+      files: [...files],
+    };
     writeJsonFile(join(plan.folder, "image.json"), image);
   } catch (error) {
     rmSync(plan.folder, { recursive: true, force: true });
@@ -163,7 +192,8 @@ export async function buildImage(paths: StatePaths, plan: ImagePlan, building: B
     return;
   }
   const lock = await waitFileLock(join(paths.images, "lock"), REAL.imageSetupMs, building.signal);
-  if (lock === undefined) throw new Failure("INTERRUPTED", `image ${plan.id} is not built: another command builds images in this folder`);
+  if (lock === undefined)
+    throw new Failure("INTERRUPTED", `image ${plan.id} is not built: another command builds images in this folder`);
   try {
     if (builtImage(paths, plan.id) === undefined) await buildUnderLock(paths, plan, building);
   } finally {

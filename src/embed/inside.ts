@@ -41,7 +41,9 @@ function pidNamespace(pid: number): string | undefined {
 /** A process's number as it sees itself, inside the innermost namespace. */
 export function ownPidOf(pid: number): number | undefined {
   try {
-    const line = readFileSync(`/proc/${pid}/status`, "utf8").split("\n").find((text) => text.startsWith("NSpid:"));
+    const line = readFileSync(`/proc/${pid}/status`, "utf8")
+      .split("\n")
+      .find((text) => text.startsWith("NSpid:"));
     return line === undefined ? undefined : Number(line.trim().split(/\s+/).at(-1));
   } catch {
     return undefined;
@@ -55,7 +57,9 @@ function initOf(outer: ProcessId, table: readonly ProcessRow[]): ProcessRow | un
 }
 
 function tagsOf(environment: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => name.startsWith("TIDEGATE_") && !name.includes("TOKEN")));
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => name.startsWith("TIDEGATE_") && !name.includes("TOKEN")),
+  );
 }
 
 /** Every process that lives inside now. The host's own `unshare` around a namespace is not one of them. */
@@ -69,10 +73,20 @@ export function insideOf(container: Marked): Inside[] {
   for (const row of table) {
     const environment = environOf(row.pid);
     const isOuter = outerLives && row.pid === container.outer.pid;
-    const belongs = isOuter || below.has(row.pid) || environment[MARK] === container.mark || (space !== undefined && pidNamespace(row.pid) === space);
+    const belongs =
+      isOuter ||
+      below.has(row.pid) ||
+      environment[MARK] === container.mark ||
+      (space !== undefined && pidNamespace(row.pid) === space);
     if (!belongs || (isOuter && init !== undefined)) continue;
     const role = row.pid === init?.pid ? "init" : row.pid === container.agentPid ? "agent" : "inside";
-    found.push({ pid: row.pid, startTicks: row.startTicks, role, command: commandLineOf(row, COMMAND_CHARS), tags: tagsOf(environment) });
+    found.push({
+      pid: row.pid,
+      startTicks: row.startTicks,
+      role,
+      command: commandLineOf(row, COMMAND_CHARS),
+      tags: tagsOf(environment),
+    });
   }
   return found;
 }
@@ -107,7 +121,10 @@ export async function endInside(container: Marked, listed: readonly Inside[]): P
   killExactly(container.outer);
   for (let known = listed.filter(isAlive); ; known = insideOf(container).filter(isAlive)) {
     for (const one of known) sendSignal(one.pid, "SIGKILL");
-    const gone = await waitUntil(() => !known.some(isAlive) && !isSameProcess(container.outer), end - performance.now());
+    const gone = await waitUntil(
+      () => !known.some(isAlive) && !isSameProcess(container.outer),
+      end - performance.now(),
+    );
     if (!gone) return known.filter(isAlive);
     // What was started between the list and the kill shows only now; a look that finds nothing more is the last one.
     if (insideOf(container).length === 0) return [];

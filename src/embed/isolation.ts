@@ -61,12 +61,21 @@ export function containerCommand(
   }
   const init = isolation.hides ? HIDING_INIT : PLAIN_INIT;
   const folders = [mounts.state, mounts.data, mounts.image, mounts.handover];
-  return { command: "unshare", args: [...isolation.flags, "--", "sh", "-c", init, "tidegate-init", ...folders, ...agent] };
+  return {
+    command: "unshare",
+    args: [...isolation.flags, "--", "sh", "-c", init, "tidegate-init", ...folders, ...agent],
+  };
 }
 
 function works(isolation: Isolation, folder: string): boolean {
   const mounts = { state: folder, data: join(folder, "d"), image: join(folder, "i"), handover: join(folder, "h") };
-  const { command, args } = containerCommand(isolation, mounts, ["sh", "-c", 'test "$$" -lt 20 && test -d "$1"', "sh", mounts.data]);
+  const { command, args } = containerCommand(isolation, mounts, [
+    "sh",
+    "-c",
+    'test "$$" -lt 20 && test -d "$1"',
+    "sh",
+    mounts.data,
+  ]);
   const made = spawnSync("mkdir", ["-p", mounts.data, mounts.image, mounts.handover]);
   return made.status === 0 && spawnSync(command, args, { stdio: "ignore", timeout: REAL.toolVersionMs }).status === 0;
 }

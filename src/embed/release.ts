@@ -33,7 +33,11 @@ interface Planned extends PreparedRelease {
 
 async function plan(ask: ReleaseAsk): Promise<Planned> {
   const config = readConfig(ask.paths.config);
-  const [worker, agent, commit] = await Promise.all([bundleWorker(ask.sources), bundleAgent(ask.sources), commitOf(ask.sources.root)]);
+  const [worker, agent, commit] = await Promise.all([
+    bundleWorker(ask.sources),
+    bundleAgent(ask.sources),
+    commitOf(ask.sources.root),
+  ]);
   const image = planImage(ask.paths, config.image, agent);
   const build = { commit, bundle: worker.id, image: image.id };
   const served = readRelease(ask.paths)?.build ?? null;
@@ -45,7 +49,12 @@ async function plan(ask: ReleaseAsk): Promise<Planned> {
   return { build, served, changed, imageWasBuilt: builtImage(ask.paths, image.id) !== undefined, worker, image };
 }
 
-const shown = ({ build, served, changed, imageWasBuilt }: Planned): PreparedRelease => ({ build, served, changed, imageWasBuilt });
+const shown = ({ build, served, changed, imageWasBuilt }: Planned): PreparedRelease => ({
+  build,
+  served,
+  changed,
+  imageWasBuilt,
+});
 
 /** Says what a release would be, building nothing and writing nothing; tools are asked where no setup could provide them. */
 export async function planRelease(ask: ReleaseAsk): Promise<PreparedRelease> {

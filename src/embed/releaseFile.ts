@@ -36,7 +36,8 @@ export type Release = z.infer<typeof releaseSchema>;
 /** Reads release.json; `undefined` before the first start. */
 export function readRelease(paths: StatePaths): Release | undefined {
   const read = readJsonFile(paths.release, releaseSchema);
-  if (read.kind === "unreadable") throw new Failure("STATE_HALF_WRITTEN", `${paths.release} cannot be read (${read.why})`);
+  if (read.kind === "unreadable")
+    throw new Failure("STATE_HALF_WRITTEN", `${paths.release} cannot be read (${read.why})`);
   return read.kind === "value" ? read.value : undefined;
 }
 

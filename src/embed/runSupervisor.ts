@@ -22,7 +22,11 @@ async function endOnSignal(supervisor: Supervisor, asked: number, say: (line: st
     await supervisor.down(asked > 1);
   } catch (error) {
     const { code, detail } = problemOf(error);
-    say(code === "IN_FLIGHT" ? `${detail}\nOnce more ends them; \`npx tidegate down\` waits for them.` : `${detail}\nOnce more ends everything.`);
+    say(
+      code === "IN_FLIGHT"
+        ? `${detail}\nOnce more ends them; \`npx tidegate down\` waits for them.`
+        : `${detail}\nOnce more ends everything.`,
+    );
   }
 }
 

@@ -10,7 +10,14 @@ import { lookAtDrains, lookInFlight, type Drains, type Look } from "#node/fleetL
 import { logOf } from "#node/log.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
 import type { Bearers } from "#node/tokens.ts";
-import { HOST_PROTOCOL, type ClockSetting, type HostBuild, type InFlight, type ProcessId, type Settings } from "#wire/host.ts";
+import {
+  HOST_PROTOCOL,
+  type ClockSetting,
+  type HostBuild,
+  type InFlight,
+  type ProcessId,
+  type Settings,
+} from "#wire/host.ts";
 import type { ContainerHost } from "#embed/containerHost.ts";
 import type { Front } from "#embed/front.ts";
 import { readRelease, type Release } from "#embed/releaseFile.ts";
@@ -93,7 +100,8 @@ export class Stack {
     try {
       next = await check();
     } finally {
-      if (next === "leadOn" && this.#workerd !== undefined) this.parts.front.lead({ kind: "up", port: this.#workerd.port });
+      if (next === "leadOn" && this.#workerd !== undefined)
+        this.parts.front.lead({ kind: "up", port: this.#workerd.port });
     }
   }
 
@@ -126,7 +134,11 @@ export class Stack {
     const workerd = await this.#start(upload);
     this.#workerd = workerd;
     this.parts.front.lead({ kind: "up", port: workerd.port });
-    logOf("supervisor").info("the fleet is served", { generation: upload.generation, build: upload.build, pid: workerd.id.pid });
+    logOf("supervisor").info("the fleet is served", {
+      generation: upload.generation,
+      build: upload.build,
+      pid: workerd.id.pid,
+    });
     void workerd.ended.then(() => {
       if (turn === this.#turn) void this.#restart(turn, upload);
     });

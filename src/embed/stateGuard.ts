@@ -46,7 +46,8 @@ function inspect(paths: StatePaths): Seen {
     throw new Failure("STATE_NEWER", detail);
   }
   const release = readRelease(paths);
-  if (guard.kind === "missing" && (stored || release !== undefined)) throw halfWritten(`${paths.state} has a fleet in it, but no state.json`);
+  if (guard.kind === "missing" && (stored || release !== undefined))
+    throw halfWritten(`${paths.state} has a fleet in it, but no state.json`);
   if (stored && release === undefined) throw halfWritten(`${paths.state} has storage in it, but no release.json`);
   const clock = readJsonFile(paths.clock, clockSettingSchema);
   if (clock.kind === "unreadable") throw halfWritten(`${paths.clock} cannot be read (${clock.why})`);
@@ -56,12 +57,20 @@ function inspect(paths: StatePaths): Seen {
 
 function alreadyUp(paths: StatePaths): Failure {
   const file = liveSupervisor(paths);
-  if (file === undefined) return new Failure("ALREADY_UP", `another process is starting the fleet of ${paths.home}`, "wait for it, or end it");
+  if (file === undefined)
+    return new Failure(
+      "ALREADY_UP",
+      `another process is starting the fleet of ${paths.home}`,
+      "wait for it, or end it",
+    );
   const { pid } = file.supervisor;
   const age = formatDuration(Date.now() - file.since);
   const since = new Date(file.since).toISOString();
   const orphan = isOrphan(file) ? "; what started it (npm, a terminal) is gone, and it went on" : "";
-  return new Failure("ALREADY_UP", `the fleet of ${paths.home} is up since ${since} (${age}), pid ${pid}, ${file.url}${orphan}`);
+  return new Failure(
+    "ALREADY_UP",
+    `the fleet of ${paths.home} is up since ${since} (${age}), pid ${pid}, ${file.url}${orphan}`,
+  );
 }
 
 /**
@@ -77,7 +86,8 @@ export function holdState(paths: StatePaths, clock: ClockSetting | undefined): H
     const seen = inspect(paths);
     const notes: string[] = [];
     if (seen.used && seen.clock === undefined) notes.push("clock.json was gone: the stack runs in real time");
-    if (seen.used && seen.bearers === undefined) notes.push("tokens.json was gone: new tokens were made, and the old ones open nothing");
+    if (seen.used && seen.bearers === undefined)
+      notes.push("tokens.json was gone: new tokens were made, and the old ones open nothing");
     for (const folder of [paths.bundles, paths.images, paths.containers, paths.log, paths.deploys, paths.run]) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
     }

@@ -12,7 +12,14 @@ import { identityOf } from "#node/processes.ts";
 import { pathsOf, type StatePaths } from "#node/stateFolder.ts";
 import { readSupervisorFile } from "#node/supervisorFile.ts";
 import { newSecret, withEnv, type Bearers } from "#node/tokens.ts";
-import { HOST_PROTOCOL, type ClockSetting, type HostStatus, type InFlight, type ProcessId, type SupervisorFile } from "#wire/host.ts";
+import {
+  HOST_PROTOCOL,
+  type ClockSetting,
+  type HostStatus,
+  type InFlight,
+  type ProcessId,
+  type SupervisorFile,
+} from "#wire/host.ts";
 import { ContainerHost, type Adoption } from "#embed/containerHost.ts";
 import { openFront } from "#embed/front.ts";
 import { firstServe } from "#embed/firstServe.ts";
@@ -84,7 +91,15 @@ class OwnFile {
     if (supervisor === undefined) throw new Failure("INTERNAL", "this process cannot be read in /proc");
     this.#paths = paths;
     const parent = identityOf(process.ppid) ?? null;
-    this.#file = { protocol: HOST_PROTOCOL, supervisor, parent, since: Date.now(), ...urls, workerd: null, ready: false };
+    this.#file = {
+      protocol: HOST_PROTOCOL,
+      supervisor,
+      parent,
+      since: Date.now(),
+      ...urls,
+      workerd: null,
+      ready: false,
+    };
     this.update({});
   }
 
@@ -154,7 +169,8 @@ class RunningSupervisor implements HostControls {
 
   async inFlight(): Promise<readonly InFlight[]> {
     const look = await this.stack.inFlight();
-    if (look.kind === "unreadable") throw new Failure("REGISTRY_UNREADABLE", look.why, "npx tidegate down --now ends everything");
+    if (look.kind === "unreadable")
+      throw new Failure("REGISTRY_UNREADABLE", look.why, "npx tidegate down --now ends everything");
     return look.value;
   }
 
@@ -163,7 +179,8 @@ class RunningSupervisor implements HostControls {
     if (this.#phase === "ending") return;
     if (!now) {
       await this.stack.holding(async () => {
-        if (this.desk.swapping !== null) throw new Failure("SWAP_BUSY", `the swap of drain ${this.desk.swapping} is under way`);
+        if (this.desk.swapping !== null)
+          throw new Failure("SWAP_BUSY", `the swap of drain ${this.desk.swapping} is under way`);
         const busy = await this.inFlight();
         if (busy.length > 0) throw new Failure("IN_FLIGHT", `runs are in flight: ${busy.map(busyWords).join("; ")}`);
         return "stay";
@@ -181,7 +198,8 @@ class RunningSupervisor implements HostControls {
   }
 }
 
-const busyWords = ({ resource, runs, names }: InFlight): string => `${resource} (${names.length > 0 ? names.join(", ") : `${runs} in flight`})`;
+const busyWords = ({ resource, runs, names }: InFlight): string =>
+  `${resource} (${names.length > 0 ? names.join(", ") : `${runs} in flight`})`;
 
 /** Everything that a start makes before anything is served. */
 interface Frame {
@@ -195,7 +213,13 @@ async function makeFrame(options: SupervisorOptions, paths: StatePaths, held: He
   const clock = clockOf(held.clock);
   const isolation = options.isolation ?? probeIsolation();
   const [hostToken, controlToken] = [newSecret(), newSecret()];
-  const containers = new ContainerHost({ paths, isolation, clock: held.clock, env: options.env, now: () => clock.now() });
+  const containers = new ContainerHost({
+    paths,
+    isolation,
+    clock: held.clock,
+    env: options.env,
+    now: () => clock.now(),
+  });
   const host = await openHost();
   undo.steps.push(() => host.close());
   const own = new OwnFile(paths, { url: front.url, hostUrl: host.url, controlToken });
@@ -222,9 +246,13 @@ async function makeFrame(options: SupervisorOptions, paths: StatePaths, held: He
 function adoptionNotes(adoption: Adoption): string[] {
   const named = (list: readonly string[]): string => list.join(", ");
   return [
-    ...(adoption.adopted.length > 0 ? [`adopted running containers: ${named(adoption.adopted.map((one) => one.resource))}`] : []),
+    ...(adoption.adopted.length > 0
+      ? [`adopted running containers: ${named(adoption.adopted.map((one) => one.resource))}`]
+      : []),
     ...(adoption.gone.length > 0 ? [`containers found dead: ${named(adoption.gone)}`] : []),
-    ...(adoption.unreadable.length > 0 ? [`not a container that can be read, left alone: containers/${named(adoption.unreadable)}`] : []),
+    ...(adoption.unreadable.length > 0
+      ? [`not a container that can be read, left alone: containers/${named(adoption.unreadable)}`]
+      : []),
   ];
 }
 

@@ -13,8 +13,10 @@ import type { Stack } from "#embed/stack.ts";
 
 function checkBuilt(stack: Stack, ask: SwapAsk): void {
   const { paths } = stack.parts;
-  if (!hasWorker(paths, ask.build.bundle)) throw new Failure("BUILD_MISSING", `bundle ${ask.build.bundle} is not in ${paths.bundles}`);
-  if (builtImage(paths, ask.build.image) === undefined) throw new Failure("BUILD_MISSING", `image ${ask.build.image} is not in ${paths.images}`);
+  if (!hasWorker(paths, ask.build.bundle))
+    throw new Failure("BUILD_MISSING", `bundle ${ask.build.bundle} is not in ${paths.bundles}`);
+  if (builtImage(paths, ask.build.image) === undefined)
+    throw new Failure("BUILD_MISSING", `image ${ask.build.image} is not in ${paths.images}`);
 }
 
 /** What died: listed before it ended, and gone now. One entry a boot of a container. */
@@ -24,7 +26,12 @@ function killedOf(doomed: readonly Ended[]): Ended[] {
 }
 
 /** The part after the old workerd is gone; also how a supervisor finishes what a killed one began. */
-export async function landSwap(stack: Stack, release: Release, pending: PendingSwap, finishedLater: boolean): Promise<SwapAnswer> {
+export async function landSwap(
+  stack: Stack,
+  release: Release,
+  pending: PendingSwap,
+  finishedLater: boolean,
+): Promise<SwapAnswer> {
   const { paths, clock, containers } = stack.parts;
   const doomed = [...pending.doomed];
   const onDoomed = (ended: Ended): void => {
@@ -62,7 +69,10 @@ async function takeBack(
   met: { readonly error: unknown; readonly doomed: Ended[] },
 ): Promise<SwapAnswer> {
   const { paths, containers } = stack.parts;
-  logOf("swap").error("the new build does not serve; the old one is started again", { drainId: pending.drainId, error: wordsOf(met.error) });
+  logOf("swap").error("the new build does not serve; the old one is started again", {
+    drainId: pending.drainId,
+    error: wordsOf(met.error),
+  });
   const problem = problemOf(met.error);
   try {
     await stack.endServing();
@@ -74,7 +84,13 @@ async function takeBack(
     stack.keepTrying(release);
   }
   const { code, detail } = problem;
-  const answer: SwapAnswer = { outcome: "failed", drainId: pending.drainId, killed: killedOf(met.doomed), code, detail };
+  const answer: SwapAnswer = {
+    outcome: "failed",
+    drainId: pending.drainId,
+    killed: killedOf(met.doomed),
+    code,
+    detail,
+  };
   writeRelease(paths, { ...release, pending: null, last: answer });
   return answer;
 }

@@ -60,7 +60,8 @@ function binaryPath(): string {
 function commandOf({ paths, path }: WorkerdAsk, config: string): { command: string; args: string[] } {
   const words = [binaryPath(), "serve", config, "--control-fd=3"];
   if (hasCommand("setpriv", path)) words.unshift("setpriv", "--pdeathsig", "KILL");
-  if (hasCommand("flock", path)) words.unshift("flock", "--no-fork", "--nonblock", "--conflict-exit-code", "75", paths.storageLock);
+  if (hasCommand("flock", path))
+    words.unshift("flock", "--no-fork", "--nonblock", "--conflict-exit-code", "75", paths.storageLock);
   const [command = "", ...args] = words;
   return { command, args };
 }
@@ -107,7 +108,10 @@ function spawnWorkerd(ask: WorkerdAsk): ChildProcess {
   for (const folder of [paths.run, paths.storage, paths.log]) mkdirSync(folder, { recursive: true, mode: 0o700 });
   const config = join(paths.run, "config.capnp");
   const bundleFile = relative(paths.run, workerFile(paths, settings.build.bundle));
-  writeFileWhole(config, workerdConfig({ bundleFile, storage: paths.storage, settings, secretNames: Object.keys(ask.secrets) }));
+  writeFileWhole(
+    config,
+    workerdConfig({ bundleFile, storage: paths.storage, settings, secretNames: Object.keys(ask.secrets) }),
+  );
   const logFile = join(paths.log, "workerd.log");
   rotateLog(logFile);
   const log = openSync(logFile, "a", 0o600);

@@ -15,7 +15,8 @@ export interface WorkerdPlan {
 const COMPATIBILITY_DATE = "2026-11-02";
 const FLAGS = ["enable_request_signal"];
 
-const text = (value: string): string => `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
+const text = (value: string): string =>
+  `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 
 /** The environment that carries the Worker's secrets. */
 export function workerdSecrets(bearers: Bearers, hostToken: string): Record<string, string> {
@@ -24,7 +25,9 @@ export function workerdSecrets(bearers: Bearers, hostToken: string): Record<stri
 
 /** The whole config: one Worker, two kinds of objects on disk, and no way out but to this machine's agents and host. */
 export function workerdConfig(plan: WorkerdPlan): string {
-  const secrets = plan.secretNames.map((name) => `    (name = ${text(name)}, fromEnvironment = ${text(name)}),`).join("\n");
+  const secrets = plan.secretNames
+    .map((name) => `    (name = ${text(name)}, fromEnvironment = ${text(name)}),`)
+    .join("\n");
   return `using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { parseConfig } from "#node/config.ts";
 import { Failure } from "#node/failure.ts";
 
@@ -18,7 +18,9 @@ const refusedWith = (text: string): string => {
 
 test("what is left out has its default, and a kind of the file replaces the built-in one", () => {
   assert.equal(parseConfig("{}").port, 8790);
-  const config = parseConfig('{\n  // mine\n  "port": 9000, "kinds": {"coding": {"lease": "1h30m"}, "ci": {"lease": "20m"}},\n}');
+  const config = parseConfig(
+    '{\n  // mine\n  "port": 9000, "kinds": {"coding": {"lease": "1h30m"}, "ci": {"lease": "20m"}},\n}',
+  );
   assert.deepEqual(config.leases, { shell: 2_700_000, coding: 5_400_000, review: 1_500_000, ci: 1_200_000 });
   assert.deepEqual(config.image, { setup: null, files: [], tools: {}, env: {} });
 });
@@ -30,7 +32,10 @@ for (const [text, says] of [
   ["[]", /"\(the whole file\)"/],
   ['{\n  "prot": 1\n}', /:2:3 unknown key "prot"; did you mean "port"\?/],
   ['{"image": {"setpu": "x"}}', /unknown key "image.setpu"; did you mean "setup"\?/],
-  ['{"kinds": {"coding": {"leese": "45m", "lease": "45m"}}}', /unknown key "kinds.coding.leese"; did you mean "lease"\?/],
+  [
+    '{"kinds": {"coding": {"leese": "45m", "lease": "45m"}}}',
+    /unknown key "kinds.coding.leese"; did you mean "lease"\?/,
+  ],
   ['{"zzzzzz": 1}', /known are \$schema, port, kinds, image, fleetUrl/],
   ['{"kinds": {"coding": {"lease": 45}}}', /span with its unit/],
   ['{"kinds": {"coding": {"lease": "45"}}}', /span with its unit/],

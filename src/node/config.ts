@@ -1,7 +1,14 @@
 // Reads `tidegate.jsonc`. A file that is wrong anywhere is refused whole, naming each place: half a configuration is never used.
 
 import { readFileSync } from "node:fs";
-import { findNodeAtLocation, getNodeValue, parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
+import {
+  findNodeAtLocation,
+  getNodeValue,
+  parseTree,
+  printParseErrorCode,
+  type Node,
+  type ParseError,
+} from "jsonc-parser";
 import { brokenRelations, budgetsOf } from "#core/budgets.ts";
 import { configOf, configSchema, knownKeysAt, type Config } from "#wire/config.ts";
 import { Failure } from "#node/failure.ts";
@@ -21,7 +28,8 @@ function placeOf(text: string, offset: number): string {
   return `tidegate.jsonc:${before.length}:${(before.at(-1) ?? "").length + 1}`;
 }
 
-const segmentsOf = (path: readonly PropertyKey[]): (string | number)[] => path.map((part) => (typeof part === "number" ? part : String(part)));
+const segmentsOf = (path: readonly PropertyKey[]): (string | number)[] =>
+  path.map((part) => (typeof part === "number" ? part : String(part)));
 
 function unknownKeys(text: string, tree: Node, issue: Issue): string[] {
   return (issue.keys ?? []).map((key) => {
@@ -35,7 +43,9 @@ function unknownKeys(text: string, tree: Node, issue: Issue): string[] {
 function wordsOfIssue(text: string, tree: Node, issue: Issue): string[] {
   if (issue.code === "unrecognized_keys") return unknownKeys(text, tree, issue);
   const node = findNodeAtLocation(tree, segmentsOf(issue.path));
-  return [`${placeOf(text, node?.offset ?? 0)} "${issue.path.join(".") || "(the whole file)"}" ${issue.issues?.[0]?.message ?? issue.message}`];
+  return [
+    `${placeOf(text, node?.offset ?? 0)} "${issue.path.join(".") || "(the whole file)"}" ${issue.issues?.[0]?.message ?? issue.message}`,
+  ];
 }
 
 /** Parses the text of a `tidegate.jsonc`; throws CONFIG_INVALID that names every place that is wrong. */
@@ -44,7 +54,10 @@ export function parseConfig(text: string): Config {
   const tree = parseTree(text, errors, { allowTrailingComma: true });
   const first = errors[0];
   if (first !== undefined || tree === undefined) {
-    const what = text.trim() === "" || first === undefined ? "the file is empty; {} is a configuration" : printParseErrorCode(first.error);
+    const what =
+      text.trim() === "" || first === undefined
+        ? "the file is empty; {} is a configuration"
+        : printParseErrorCode(first.error);
     throw new Failure("CONFIG_INVALID", `${placeOf(text, first?.offset ?? 0)} ${what}`);
   }
   const value: unknown = getNodeValue(tree);
@@ -55,7 +68,8 @@ export function parseConfig(text: string): Config {
   }
   const config = configOf(parsed.data);
   const broken = brokenRelations(budgetsOf(config.leases));
-  if (broken.length > 0) throw new Failure("CONFIG_INVALID", `tidegate.jsonc "kinds" break a relation between clocks: ${broken.join("; ")}`);
+  if (broken.length > 0)
+    throw new Failure("CONFIG_INVALID", `tidegate.jsonc "kinds" break a relation between clocks: ${broken.join("; ")}`);
   return config;
 }
 
@@ -66,7 +80,10 @@ export function readConfig(path: string): Config {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return configOf({});
-    throw new Failure("CONFIG_INVALID", `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Failure(
+      "CONFIG_INVALID",
+      `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   return parseConfig(text);
 }

@@ -18,7 +18,9 @@ test("a lock has one holder, in this process and in another, and is free once th
     mine.release();
     const source = `const { tryFileLock } = await import(${JSON.stringify(join(import.meta.dirname, "fileLock.ts"))});
       globalThis.held = tryFileLock(${JSON.stringify(path)}); console.log("held"); setInterval(() => globalThis.held, 1000);`;
-    const other = spawn(process.execPath, ["--input-type=module", "-e", source], { stdio: ["ignore", "pipe", "inherit"] });
+    const other = spawn(process.execPath, ["--input-type=module", "-e", source], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     await new Promise((resolve) => other.stdout.once("data", resolve));
     assert.equal(tryFileLock(path), undefined);
     assert.equal(await waitFileLock(path, 10), undefined);

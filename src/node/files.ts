@@ -33,7 +33,7 @@ export function writeFileWhole(path: string, content: string | Uint8Array, mode 
   const descriptor = openSync(beside, "wx", mode);
   try {
     const bytes = typeof content === "string" ? Buffer.from(content) : content;
-    for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
+    for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

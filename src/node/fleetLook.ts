@@ -9,7 +9,9 @@ import type { Bearers } from "#node/tokens.ts";
 import type { InFlight, SwapAsk } from "#wire/host.ts";
 
 /** An answer of the fleet, or why there is none. */
-export type Look<T> = { readonly kind: "read"; readonly value: T } | { readonly kind: "unreadable"; readonly why: string };
+export type Look<T> =
+  | { readonly kind: "read"; readonly value: T }
+  | { readonly kind: "unreadable"; readonly why: string };
 
 const drainsSchema = z.object({ drains: z.array(z.unknown()), now: z.number() });
 
@@ -30,7 +32,9 @@ async function ask<T>(port: number, bearers: Bearers, path: string, schema: z.Zo
     });
     if (!response.ok) return { kind: "unreadable", why: `GET ${path} answered ${response.status}` };
     const parsed = schema.safeParse(await response.json());
-    return parsed.success ? { kind: "read", value: parsed.data } : { kind: "unreadable", why: `GET ${path} answered another shape` };
+    return parsed.success
+      ? { kind: "read", value: parsed.data }
+      : { kind: "unreadable", why: `GET ${path} answered another shape` };
   } catch (error) {
     return { kind: "unreadable", why: `GET ${path}: ${wordsOf(error)}` };
   }
@@ -67,9 +71,14 @@ export function judgeSwap(ask: SwapAsk, look: Look<Drains>): void {
   }
   const { drains, now } = look.value;
   if (ask.mode === "sealed") {
-    if (!mayUpload(drains, ask.drainId, now)) throw new Failure("SWAP_NOT_SEALED", `drain ${ask.drainId} is not live and swapping`);
+    if (!mayUpload(drains, ask.drainId, now))
+      throw new Failure("SWAP_NOT_SEALED", `drain ${ask.drainId} is not live and swapping`);
     return;
   }
   const other = otherDeploy(drains, ask.drainId, now);
-  if (other !== undefined) throw new Failure("DEPLOY_IN_PROGRESS", `the drain of ${other.by} stands since ${new Date(other.since).toISOString()}`);
+  if (other !== undefined)
+    throw new Failure(
+      "DEPLOY_IN_PROGRESS",
+      `the drain of ${other.by} stands since ${new Date(other.since).toISOString()}`,
+    );
 }

@@ -36,14 +36,24 @@ export interface HostControl {
 
 const isCode = (code: string): code is HostErrorCode => Object.hasOwn(HOST_ERRORS, code);
 
-async function ask<T>(file: SupervisorFile, schema: ZodType<T>, path: string, sent?: { readonly body: unknown; readonly signal?: AbortSignal | undefined }): Promise<T> {
+async function ask<T>(
+  file: SupervisorFile,
+  schema: ZodType<T>,
+  path: string,
+  sent?: { readonly body: unknown; readonly signal?: AbortSignal | undefined },
+): Promise<T> {
   let response: Response;
   let value: unknown;
   try {
     response = await fetch(`${file.hostUrl}${path}`, {
       method: sent === undefined ? "GET" : "POST",
-      headers: { authorization: `Bearer ${file.controlToken}`, ...(sent === undefined ? {} : { "content-type": "application/json" }) },
-      ...(sent === undefined ? { signal: AbortSignal.timeout(REAL.requestMs) } : { body: JSON.stringify(sent.body), signal: sent.signal ?? null }),
+      headers: {
+        authorization: `Bearer ${file.controlToken}`,
+        ...(sent === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(sent === undefined
+        ? { signal: AbortSignal.timeout(REAL.requestMs) }
+        : { body: JSON.stringify(sent.body), signal: sent.signal ?? null }),
     });
     value = await response.json();
   } catch (error) {

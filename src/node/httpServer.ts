@@ -31,19 +31,26 @@ export function bearerGuard(secret: string): MiddlewareHandler {
 
 function answerProblem(context: Context, error: unknown): Response {
   const problem = problemOf(error);
-  if (problem.code === "INTERNAL") logOf("http").error("a request failed", { path: context.req.path, error: wordsOf(error) });
-  return new Response(JSON.stringify(problem), { status: problem.status, headers: { "content-type": "application/problem+json" } });
+  if (problem.code === "INTERNAL")
+    logOf("http").error("a request failed", { path: context.req.path, error: wordsOf(error) });
+  return new Response(JSON.stringify(problem), {
+    status: problem.status,
+    headers: { "content-type": "application/problem+json" },
+  });
 }
 
 /** An application whose every error, unknown route and oversized body is problem+json. */
 export function problemApp(): Hono {
   const app = new Hono();
   app.onError((error, context) => answerProblem(context, error));
-  app.notFound((context) => answerProblem(context, new Failure("NOT_FOUND", `${context.req.method} ${context.req.path} is not a route`)));
+  app.notFound((context) =>
+    answerProblem(context, new Failure("NOT_FOUND", `${context.req.method} ${context.req.path} is not a route`)),
+  );
   app.use(
     bodyLimit({
       maxSize: LIMIT.bodyBytes,
-      onError: (context) => answerProblem(context, new Failure("TOO_LARGE", `a body holds at most ${LIMIT.bodyBytes} bytes`)),
+      onError: (context) =>
+        answerProblem(context, new Failure("TOO_LARGE", `a body holds at most ${LIMIT.bodyBytes} bytes`)),
     }),
   );
   return app;
@@ -80,17 +87,23 @@ export function openHost(): Promise<HostServer> {
     throw new Failure("ENDING", "the supervisor is starting", "wait a moment, then ask again");
   });
   return new Promise((resolve, reject) => {
-    const server: ServerType = serve({ fetch: (request) => app.fetch(request), hostname: "127.0.0.1", port: 0 }, (address) => {
-      const close = (): Promise<void> =>
-        new Promise((closed) => {
-          const cut = setTimeout(() => "closeAllConnections" in server && server.closeAllConnections(), REAL.connectMs);
-          server.close(() => {
-            clearTimeout(cut);
-            closed();
+    const server: ServerType = serve(
+      { fetch: (request) => app.fetch(request), hostname: "127.0.0.1", port: 0 },
+      (address) => {
+        const close = (): Promise<void> =>
+          new Promise((closed) => {
+            const cut = setTimeout(
+              () => "closeAllConnections" in server && server.closeAllConnections(),
+              REAL.connectMs,
+            );
+            server.close(() => {
+              clearTimeout(cut);
+              closed();
+            });
           });
-        });
-      resolve({ url: `http://127.0.0.1:${address.port}`, serve: (next) => void (app = next), close });
-    });
+        resolve({ url: `http://127.0.0.1:${address.port}`, serve: (next) => void (app = next), close });
+      },
+    );
     server.once("error", reject);
   });
 }

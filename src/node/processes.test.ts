@@ -3,7 +3,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { test } from "node:test";
-import { descendantsOf, identityOf, isSameProcess, killExactly, readProcess, sendSignal, waitGone, waitUntil } from "#node/processes.ts";
+import {
+  descendantsOf,
+  identityOf,
+  isSameProcess,
+  killExactly,
+  readProcess,
+  sendSignal,
+  waitGone,
+  waitUntil,
+} from "#node/processes.ts";
 
 test("a process is the same until it is gone, and its number with another start or another boot is somebody else", async () => {
   const child = spawn("sleep", ["1001"], { stdio: "ignore" });
@@ -24,7 +33,9 @@ test("a zombie is gone, though signal 0 reaches it", async () => {
   // The shell starts a child and then becomes a program that never collects it.
   const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 1001"], { stdio: ["ignore", "pipe", "ignore"] });
   try {
-    const pid = await new Promise<number>((resolve) => parent.stdout.once("data", (text: Buffer) => resolve(Number(text.toString()))));
+    const pid = await new Promise<number>((resolve) =>
+      parent.stdout.once("data", (text: Buffer) => resolve(Number(text.toString()))),
+    );
     assert.ok(await waitUntil(() => readProcess(pid) === undefined, 5_000));
     assert.equal(sendSignal(pid, "SIGCONT"), true);
     assert.equal(identityOf(pid), undefined);
@@ -36,6 +47,12 @@ test("a zombie is gone, though signal 0 reaches it", async () => {
 test("the processes below one are its children, theirs, and so on", () => {
   const row = (pid: number, parent: number) => ({ pid, parent, startTicks: 1, group: 1, command: "x" });
   const table = [row(2, 1), row(3, 2), row(4, 3), row(5, 1), row(6, 6)];
-  assert.deepEqual(descendantsOf(2, table).map((one) => one.pid), [3, 4]);
-  assert.deepEqual(descendantsOf(6, table).map((one) => one.pid), [6]);
+  assert.deepEqual(
+    descendantsOf(2, table).map((one) => one.pid),
+    [3, 4],
+  );
+  assert.deepEqual(
+    descendantsOf(6, table).map((one) => one.pid),
+    [6],
+  );
 });

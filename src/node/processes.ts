@@ -39,7 +39,13 @@ export function readProcess(pid: number): ProcessRow | undefined {
   const startTicks = fields[19];
   if (state === undefined || parent === undefined || group === undefined || startTicks === undefined) return undefined;
   if (state === "Z" || state === "X") return undefined;
-  return { pid, startTicks: Number(startTicks), parent: Number(parent), group: Number(group), command: stat.slice(open + 1, close) };
+  return {
+    pid,
+    startTicks: Number(startTicks),
+    parent: Number(parent),
+    group: Number(group),
+    command: stat.slice(open + 1, close),
+  };
 }
 
 /** Who this process is, for a file that outlives it; `undefined` when it is already gone. */
@@ -64,8 +70,12 @@ export function allProcesses(): ProcessRow[] {
 /** The environment a process was started with; empty when it may not be read or is gone. */
 export function environOf(pid: number): Record<string, string> {
   try {
-    const pairs = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").filter((pair) => pair.includes("="));
-    return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
+    const pairs = readFileSync(`/proc/${pid}/environ`, "utf8")
+      .split("\0")
+      .filter((pair) => pair.includes("="));
+    return Object.fromEntries(
+      pairs.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]),
+    );
   } catch {
     return {};
   }
@@ -74,7 +84,9 @@ export function environOf(pid: number): Record<string, string> {
 /** The command line of a process in one line, at most `length` characters. */
 export function commandLineOf(row: ProcessRow, length: number): string {
   try {
-    const words = readFileSync(`/proc/${row.pid}/cmdline`, "utf8").split("\0").filter((word) => word !== "");
+    const words = readFileSync(`/proc/${row.pid}/cmdline`, "utf8")
+      .split("\0")
+      .filter((word) => word !== "");
     return (words.length === 0 ? row.command : words.join(" ")).replaceAll(/\s+/g, " ").slice(0, length);
   } catch {
     return row.command;
@@ -84,7 +96,7 @@ export function commandLineOf(row: ProcessRow, length: number): string {
 /** The processes below this one, by the table given: children, theirs, and so on. */
 export function descendantsOf(pid: number, table: readonly ProcessRow[]): ProcessRow[] {
   const found: ProcessRow[] = [];
-  for (let parents = [pid]; parents.length > 0; ) {
+  for (let parents = [pid]; parents.length > 0;) {
     const children = table.filter((row) => parents.includes(row.parent) && !found.includes(row));
     found.push(...children);
     parents = children.map((row) => row.pid);

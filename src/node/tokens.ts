@@ -31,7 +31,11 @@ export function bearerVariables(bearers: Bearers): Record<string, string> {
 export function readBearers(path: string): Bearers | undefined {
   const read = readJsonFile(path, bearersSchema);
   if (read.kind === "unreadable") {
-    throw new Failure("STATE_HALF_WRITTEN", `${path} cannot be read (${read.why})`, `delete ${path} to have new tokens made at the next start`);
+    throw new Failure(
+      "STATE_HALF_WRITTEN",
+      `${path} cannot be read (${read.why})`,
+      `delete ${path} to have new tokens made at the next start`,
+    );
   }
   return read.kind === "value" ? read.value : undefined;
 }

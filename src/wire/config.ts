@@ -19,13 +19,19 @@ const relativePath = z
     error: "wants a path inside this folder, without `..`",
   });
 
-const toolName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/, { error: "wants the name of a command, such as `node`" });
-const toolVersion = z.string().regex(/^\d+(\.\d+){0,3}$/, { error: 'wants the beginning of a version, such as "24" or "24.1"' });
+const toolName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/, { error: "wants the name of a command, such as `node`" });
+const toolVersion = z
+  .string()
+  .regex(/^\d+(\.\d+){0,3}$/, { error: 'wants the beginning of a version, such as "24" or "24.1"' });
 
 const envName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: "wants the name of an environment variable" })
-  .refine((name) => !/^(TIDEGATE|RESIDENT)_/.test(name), { error: "names that begin with TIDEGATE_ or RESIDENT_ are tidegate's own" });
+  .refine((name) => !/^(TIDEGATE|RESIDENT)_/.test(name), {
+    error: "names that begin with TIDEGATE_ or RESIDENT_ are tidegate's own",
+  });
 
 const kindSchema = z.strictObject({ lease });
 
@@ -40,7 +46,12 @@ const imageSchema = z.strictObject({
 export const configSchema = z.strictObject({
   $schema: z.string().optional(),
   port: z.int().min(0).max(65_535).optional(),
-  kinds: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, { error: "a kind is a small word, such as `coding`" }), kindSchema).optional(),
+  kinds: z
+    .record(
+      z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, { error: "a kind is a small word, such as `coding`" }),
+      kindSchema,
+    )
+    .optional(),
   image: imageSchema.optional(),
   fleetUrl: z.url({ protocol: /^https?$/ }).optional(),
 });
@@ -68,7 +79,12 @@ export function configOf(file: z.infer<typeof configSchema>): Config {
   const leases: Record<string, number> = { ...DEFAULT_LEASES };
   for (const [name, kind] of Object.entries(file.kinds ?? {})) leases[name] = parseDuration(kind.lease) ?? 0;
   const { setup = null, files = [], tools = {}, env = {} } = file.image ?? {};
-  return { port: file.port ?? DEFAULT_PORT, leases, image: { setup, files, tools, env }, fleetUrl: file.fleetUrl ?? null };
+  return {
+    port: file.port ?? DEFAULT_PORT,
+    leases,
+    image: { setup, files, tools, env },
+    fleetUrl: file.fleetUrl ?? null,
+  };
 }
 
 /** The keys that are known at a place in the file, for a did-you-mean; empty where any name goes. */

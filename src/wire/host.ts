@@ -9,15 +9,27 @@ export const HOST_PROTOCOL = 1;
 const instant = z.number().int();
 
 /** A process, told apart from a later one with the same number by its start and by the machine's boot. */
-export const processIdSchema = z.object({ pid: z.int().positive(), startTicks: z.int().nonnegative(), machineBootId: z.string() });
+export const processIdSchema = z.object({
+  pid: z.int().positive(),
+  startTicks: z.int().nonnegative(),
+  machineBootId: z.string(),
+});
 export type ProcessId = z.infer<typeof processIdSchema>;
 
 /** What a release is made of. */
-export const buildSchema = z.object({ commit: z.string().max(80), bundle: z.string().max(80), image: z.string().max(80) });
+export const buildSchema = z.object({
+  commit: z.string().max(80),
+  bundle: z.string().max(80),
+  image: z.string().max(80),
+});
 export type HostBuild = z.infer<typeof buildSchema>;
 
 /** How a stack's clock runs: `now = virtualEpochMs + (real - realEpochMs) * scale`. */
-export const clockSettingSchema = z.object({ realEpochMs: z.number(), virtualEpochMs: z.number(), scale: z.number().positive().max(1_000) });
+export const clockSettingSchema = z.object({
+  realEpochMs: z.number(),
+  virtualEpochMs: z.number(),
+  scale: z.number().positive().max(1_000),
+});
 export type ClockSetting = z.infer<typeof clockSettingSchema>;
 
 /** The binding `SETTINGS` of the fleet Worker, as JSON text. */
@@ -44,7 +56,11 @@ export const insideSchema = z.object({
 export type Inside = z.infer<typeof insideSchema>;
 
 /** A resource as the host takes it; the fleet has parsed it before. */
-export const resourceSchema = z.string().min(1).max(300).regex(/^[a-z]+:[A-Za-z0-9._/-]+$/);
+export const resourceSchema = z
+  .string()
+  .min(1)
+  .max(300)
+  .regex(/^[a-z]+:[A-Za-z0-9._/-]+$/);
 
 export const resourceAskSchema = z.object({ resource: resourceSchema });
 
@@ -62,7 +78,11 @@ export const runningSchema = z.object({
 export type Running = z.infer<typeof runningSchema>;
 
 /** A container that does not run: never started, stopped, or found dead. */
-export const absentSchema = z.object({ state: z.literal("absent"), resource: z.string(), goneSince: instant.nullable() });
+export const absentSchema = z.object({
+  state: z.literal("absent"),
+  resource: z.string(),
+  goneSince: instant.nullable(),
+});
 
 export const containerSchema = z.discriminatedUnion("state", [runningSchema, absentSchema]);
 export type ContainerState = z.infer<typeof containerSchema>;
@@ -72,7 +92,12 @@ export const startedSchema = z.object({ container: runningSchema, fresh: z.boole
 export type Started = z.infer<typeof startedSchema>;
 
 /** What a stop ended: every process that was inside and is gone. */
-export const endedSchema = z.object({ resource: z.string(), bootId: z.string().nullable(), imageId: z.string().nullable(), processes: z.array(insideSchema) });
+export const endedSchema = z.object({
+  resource: z.string(),
+  bootId: z.string().nullable(),
+  imageId: z.string().nullable(),
+  processes: z.array(insideSchema),
+});
 export type Ended = z.infer<typeof endedSchema>;
 
 export const stoppedSchema = z.object({ ended: endedSchema });
@@ -118,7 +143,11 @@ export const swapAnswerSchema = z.discriminatedUnion("outcome", [
 export type SwapAnswer = z.infer<typeof swapAnswerSchema>;
 
 /** A run that keeps the stack from ending, as the registry names it. */
-export const inFlightSchema = z.object({ resource: z.string(), runs: z.int().nonnegative(), names: z.array(z.string()) });
+export const inFlightSchema = z.object({
+  resource: z.string(),
+  runs: z.int().nonnegative(),
+  names: z.array(z.string()),
+});
 export type InFlight = z.infer<typeof inFlightSchema>;
 
 export const downAskSchema = z.object({ now: z.boolean().default(false) });
@@ -158,22 +187,58 @@ export type SupervisorFile = z.infer<typeof supervisorFileSchema>;
 
 /** Every error of the host and of starting it: status on the wire, title, and what to type or do next. */
 export const HOST_ERRORS = {
-  CONFIG_INVALID: { status: 422, title: "tidegate.jsonc cannot be used", next: "correct the file, then type the command again" },
-  STATE_NEWER: { status: 409, title: "the state folder was written by a newer tidegate", next: "use that version, or move .tidegate away to begin anew" },
-  STATE_HALF_WRITTEN: { status: 409, title: "the state folder cannot be read", next: "put the file back, or move .tidegate away to begin anew" },
+  CONFIG_INVALID: {
+    status: 422,
+    title: "tidegate.jsonc cannot be used",
+    next: "correct the file, then type the command again",
+  },
+  STATE_NEWER: {
+    status: 409,
+    title: "the state folder was written by a newer tidegate",
+    next: "use that version, or move .tidegate away to begin anew",
+  },
+  STATE_HALF_WRITTEN: {
+    status: 409,
+    title: "the state folder cannot be read",
+    next: "put the file back, or move .tidegate away to begin anew",
+  },
   ALREADY_UP: { status: 409, title: "this fleet is already up", next: "npx tidegate down" },
   NOT_UP: { status: 503, title: "no fleet is up in this folder", next: "npm start" },
-  PORT_IN_USE: { status: 409, title: "the port is in use", next: 'set "port" in tidegate.jsonc, or npm start -- --port <port>' },
-  BUNDLE_FAILED: { status: 422, title: "the source does not build", next: "correct the source, then type the command again" },
+  PORT_IN_USE: {
+    status: 409,
+    title: "the port is in use",
+    next: 'set "port" in tidegate.jsonc, or npm start -- --port <port>',
+  },
+  BUNDLE_FAILED: {
+    status: 422,
+    title: "the source does not build",
+    next: "correct the source, then type the command again",
+  },
   BUILD_MISSING: { status: 404, title: "this build is not in the state folder", next: "npx tidegate deploy all" },
-  IMAGE_FILE_MISSING: { status: 422, title: "a file of the image cannot be read", next: 'correct "image.files" in tidegate.jsonc' },
-  IMAGE_SETUP_FAILED: { status: 422, title: "the image's setup failed", next: 'correct "image.setup" in tidegate.jsonc' },
-  IMAGE_TOOL_MISMATCH: { status: 422, title: "a tool of the image has another version", next: 'install that version, or correct "image.tools" in tidegate.jsonc' },
+  IMAGE_FILE_MISSING: {
+    status: 422,
+    title: "a file of the image cannot be read",
+    next: 'correct "image.files" in tidegate.jsonc',
+  },
+  IMAGE_SETUP_FAILED: {
+    status: 422,
+    title: "the image's setup failed",
+    next: 'correct "image.setup" in tidegate.jsonc',
+  },
+  IMAGE_TOOL_MISMATCH: {
+    status: 422,
+    title: "a tool of the image has another version",
+    next: 'install that version, or correct "image.tools" in tidegate.jsonc',
+  },
   WORKERD_FAILED: { status: 500, title: "workerd does not start", next: "read .tidegate/log/workerd.log" },
   CONTAINER_FAILED: { status: 503, title: "the container does not start", next: "read .tidegate/log/agent-*.log" },
   CONTAINER_STUCK: { status: 503, title: "processes of the container do not end", next: "look at the named processes" },
   SWAP_BUSY: { status: 409, title: "another swap is under way", next: "npx tidegate status" },
-  SWAP_NOT_SEALED: { status: 409, title: "this drain is over, or its fleet is not sealed", next: "npx tidegate deploy all" },
+  SWAP_NOT_SEALED: {
+    status: 409,
+    title: "this drain is over, or its fleet is not sealed",
+    next: "npx tidegate deploy all",
+  },
   DEPLOY_IN_PROGRESS: { status: 409, title: "another deploy's drain stands", next: "npx tidegate drain status" },
   REGISTRY_UNREADABLE: { status: 503, title: "the registry does not answer", next: "npx tidegate status" },
   IN_FLIGHT: { status: 409, title: "runs are in flight", next: "npx tidegate down --now ends them" },

@@ -33,7 +33,9 @@ async function escapees(stack: HostStack, container: Running): Promise<void> {
   await agent(container, "/run", { script: "setsid sh -c 'sleep 1002 & sleep 1003'", detached: true });
   await eventually("they run", async () => {
     const { processes } = await stack.control().inside(resource);
-    return ["1001", "1002", "1003"].every((mark) => processes.some((one) => one.command === `sleep ${mark}`)) ? true : undefined;
+    return ["1001", "1002", "1003"].every((mark) => processes.some((one) => one.command === `sleep ${mark}`))
+      ? true
+      : undefined;
   });
 }
 
@@ -46,17 +48,24 @@ for (const flags of [[], ["--isolation=user"], ["--isolation=groups"]]) {
     await escapees(stack, before);
     const rolled = await stack.control().roll(resource);
     const commands = rolled.ended.processes.map((one) => one.command);
-    for (const mark of ["1001", "1002", "1003"]) assert.ok(commands.includes(`sleep ${mark}`), `${mark} in ${commands.join("; ")}`);
+    for (const mark of ["1001", "1002", "1003"])
+      assert.ok(commands.includes(`sleep ${mark}`), `${mark} in ${commands.join("; ")}`);
     assert.deepEqual(rolled.ended.processes.filter(isAlive), []);
     assert.deepEqual(rolled.ended.processes.filter((one) => one.role === "agent").length, 1);
-    assert.ok(rolled.ended.processes.filter((one) => one.command.startsWith("sleep")).every((one) => one.role === "inside" && one.tags["TIDEGATE_RUN"] === "r1"));
+    assert.ok(
+      rolled.ended.processes
+        .filter((one) => one.command.startsWith("sleep"))
+        .every((one) => one.role === "inside" && one.tags["TIDEGATE_RUN"] === "r1"),
+    );
     assert.equal(rolled.ended.bootId, before.bootId);
     assert.notEqual(rolled.container.bootId, before.bootId);
     assert.equal(await output(rolled.container, "cat kept.txt"), "kept\n");
     const ended = endedSchema.parse((await stack.fromWorker("/containers/stop", resource))["ended"]);
     assert.ok(ended.processes.length > 0);
     assert.deepEqual(stack.containerPids(), []);
-    assert.deepEqual(await stack.fromWorker("/containers/stop", resource), { ended: { resource, bootId: null, imageId: null, processes: [] } });
+    assert.deepEqual(await stack.fromWorker("/containers/stop", resource), {
+      ended: { resource, bootId: null, imageId: null, processes: [] },
+    });
   });
 }
 
@@ -69,7 +78,9 @@ test("concurrent starts are one start, and a container whose agent died is start
   const dying = processes.find((one) => one.role === "agent");
   assert.ok(dying);
   sendSignal(dying.pid, "SIGKILL");
-  await eventually("it is gone", async () => ((await stack.control().inside(resource)).container.state === "absent" ? true : undefined));
+  await eventually("it is gone", async () =>
+    (await stack.control().inside(resource)).container.state === "absent" ? true : undefined,
+  );
   assert.notEqual((await started(stack)).bootId, answers[0]?.bootId);
 });
 
@@ -80,11 +91,20 @@ test("tokens, other containers and the control are hidden from what runs inside;
   const { state } = stack.paths;
   const own = join(stack.paths.containers, slugOf(resource));
   assert.equal(up.ready.status.isolation, "own pid namespace", "this machine allows namespaces");
-  for (const hidden of [stack.paths.tokens, stack.paths.supervisor, stack.paths.storage, stack.paths.run, join(own, "container.json")]) {
+  for (const hidden of [
+    stack.paths.tokens,
+    stack.paths.supervisor,
+    stack.paths.storage,
+    stack.paths.run,
+    join(own, "container.json"),
+  ]) {
     assert.ok(existsSync(hidden), hidden);
     assert.equal(await output(container, `test -e '${hidden}' && echo seen || echo hidden`), "hidden\n", hidden);
   }
-  assert.equal(await output(container, `cd ${own}/data && touch mine && ls ${state}/images/*/image.json | wc -l`), "1\n");
+  assert.equal(
+    await output(container, `cd ${own}/data && touch mine && ls ${state}/images/*/image.json | wc -l`),
+    "1\n",
+  );
   assert.ok(!existsSync(join(own, "handover", "token")));
   const environment = z.object({ env: z.record(z.string(), z.string()) }).parse(await agent(container, "/whoami")).env;
   const secret = Object.keys(environment).filter((name) => /^(RESIDENT|npm)_|HOST_TOKEN|CONTROL/i.test(name));
@@ -136,14 +156,28 @@ test("the host's routes want their own bearers and name what is wrong", async (c
   };
   const bearer = { authorization: `Bearer ${file.controlToken}` };
   const json = { ...bearer, "content-type": "application/json" };
-  const post = (body: string, headers: Record<string, string> = json): RequestInit => ({ method: "POST", headers, body });
+  const post = (body: string, headers: Record<string, string> = json): RequestInit => ({
+    method: "POST",
+    headers,
+    body,
+  });
   assert.deepEqual(await ask("/control/status"), [401, "UNAUTHENTICATED"]);
-  assert.deepEqual(await ask("/containers/", { headers: bearer }), [401, "UNAUTHENTICATED"], "the control token opens no container route");
+  assert.deepEqual(
+    await ask("/containers/", { headers: bearer }),
+    [401, "UNAUTHENTICATED"],
+    "the control token opens no container route",
+  );
   assert.deepEqual(await ask("/nothing", { headers: bearer }), [404, "NOT_FOUND"]);
   assert.deepEqual(await ask("/control/swap", post("{")), [400, "BAD_REQUEST"]);
   assert.deepEqual(await ask("/control/swap", post("{}", bearer)), [415, "NOT_JSON"]);
-  assert.deepEqual(await ask("/control/swap", post(JSON.stringify({ drainId: "d", mode: "maybe", build: {} }))), [400, "BAD_REQUEST"]);
-  assert.deepEqual(await ask("/control/containers/roll", post(JSON.stringify({ resource: "repo:../.." + "x".repeat(400) }))), [400, "BAD_REQUEST"]);
+  assert.deepEqual(await ask("/control/swap", post(JSON.stringify({ drainId: "d", mode: "maybe", build: {} }))), [
+    400,
+    "BAD_REQUEST",
+  ]);
+  assert.deepEqual(
+    await ask("/control/containers/roll", post(JSON.stringify({ resource: "repo:../.." + "x".repeat(400) }))),
+    [400, "BAD_REQUEST"],
+  );
   assert.deepEqual(await ask("/control/swap", post(JSON.stringify("x".repeat(400_000)))), [413, "TOO_LARGE"]);
   assert.equal(runningSchema.safeParse(await stack.fromWorker("/containers/look", resource)).success, false);
 });

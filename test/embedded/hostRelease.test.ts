@@ -10,8 +10,16 @@ import { HostStack } from "./hostStack.ts";
 const images = (stack: HostStack): string[] =>
   existsSync(stack.paths.images) ? readdirSync(stack.paths.images).filter((name) => /^[0-9a-f]{12}$/.test(name)) : [];
 
-async function prepare(stack: HostStack, said: string[] = [], signal = new AbortController().signal): Promise<PreparedRelease> {
-  const building = { progress: (line: string) => said.push(line), signal, env: { PATH: process.env["PATH"], HOME: "/nowhere", SECRET: "s" } };
+async function prepare(
+  stack: HostStack,
+  said: string[] = [],
+  signal = new AbortController().signal,
+): Promise<PreparedRelease> {
+  const building = {
+    progress: (line: string) => said.push(line),
+    signal,
+    env: { PATH: process.env["PATH"], HOME: "/nowhere", SECRET: "s" },
+  };
   return await prepareRelease({ paths: stack.paths, sources: stack.sources(), building });
 }
 
@@ -23,10 +31,19 @@ test("the same content is the same build, and each part of the definition is par
   const seen = new Set([first.build.image]);
   writeFileSync(join(stack.home, "v"), "2");
   seen.add((await prepare(stack)).build.image);
-  for (const image of [{ files: ["v"], env: { A: "1" } }, { files: ["v"], setup: "true" }, { files: ["v"], tools: { sh: "1" } }, {}]) {
+  for (const image of [
+    { files: ["v"], env: { A: "1" } },
+    { files: ["v"], setup: "true" },
+    { files: ["v"], tools: { sh: "1" } },
+    {},
+  ]) {
     stack.configure({ image });
     seen.add(
-      await planRelease({ paths: stack.paths, sources: stack.sources(), building: { progress: () => undefined, signal: new AbortController().signal, env: process.env } }).then(
+      await planRelease({
+        paths: stack.paths,
+        sources: stack.sources(),
+        building: { progress: () => undefined, signal: new AbortController().signal, env: process.env },
+      }).then(
         (planned) => planned.build.image,
         (error: unknown) => (assert.match(String(error), /sh --version/), "the tool is asked"),
       ),
@@ -37,7 +54,8 @@ test("the same content is the same build, and each part of the definition is par
 });
 
 test("setup sees the image's own path, its files, its env and no secret; its output is progress; its bin serves the tools", async (context) => {
-  const setup = 'echo "in $TIDEGATE_IMAGE"; test "$PWD" = "$TIDEGATE_IMAGE"; test -z "${SECRET:-}"; test "$A" = one; printf "#!/bin/sh\\necho mytool $(cat files/v)\\n" > bin/mytool; chmod +x bin/mytool';
+  const setup =
+    'echo "in $TIDEGATE_IMAGE"; test "$PWD" = "$TIDEGATE_IMAGE"; test -z "${SECRET:-}"; test "$A" = one; printf "#!/bin/sh\\necho mytool $(cat files/v)\\n" > bin/mytool; chmod +x bin/mytool';
   const stack = new HostStack(context, { image: { files: ["v"], setup, env: { A: "one" }, tools: { mytool: "3.1" } } });
   writeFileSync(join(stack.home, "v"), "3.1.7");
   const said: string[] = [];
@@ -67,7 +85,10 @@ test("a failing setup, a tool of another version, a missing or strange file and 
   }
   const building = { progress: () => undefined, signal: new AbortController().signal, env: process.env };
   const sources = { ...stack.sources(), worker: join(stack.home, "tidegate.jsonc") };
-  await assert.rejects(prepareRelease({ paths: stack.paths, sources: { ...sources, worker: join(stack.home, "none.ts") }, building }), { code: "BUNDLE_FAILED" });
+  await assert.rejects(
+    prepareRelease({ paths: stack.paths, sources: { ...sources, worker: join(stack.home, "none.ts") }, building }),
+    { code: "BUNDLE_FAILED" },
+  );
   assert.deepEqual(images(stack), []);
 });
 
@@ -75,7 +96,9 @@ test("a setup that is stopped ends with its whole group, and a half-built image 
   const stack = new HostStack(context, { image: { setup: "echo begun; sleep 1001 & sleep 1001" } });
   const stop = new AbortController();
   const building = { progress: () => stop.abort(), signal: stop.signal, env: process.env };
-  await assert.rejects(prepareRelease({ paths: stack.paths, sources: stack.sources(), building }), { code: "INTERRUPTED" });
+  await assert.rejects(prepareRelease({ paths: stack.paths, sources: stack.sources(), building }), {
+    code: "INTERRUPTED",
+  });
   assert.deepEqual(images(stack), []);
   stack.configure({ image: { setup: "echo done > bin/done" } });
   const { build } = await prepare(stack);
@@ -83,6 +106,9 @@ test("a setup that is stopped ends with its whole group, and a half-built image 
   writeFileSync(join(folder, "image.json"), "{");
   writeFileSync(join(folder, "bin", "done"), "spoiled");
   const both = await Promise.all([prepare(stack), prepare(stack)]);
-  assert.deepEqual(both.map((one) => one.build), [build, build]);
+  assert.deepEqual(
+    both.map((one) => one.build),
+    [build, build],
+  );
   assert.equal(readFileSync(join(folder, "bin", "done"), "utf8"), "done\n");
 });

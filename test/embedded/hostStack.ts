@@ -27,7 +27,7 @@ export interface Up {
 
 /** Looks again and again until there is something, at most thirty seconds, since the machine may be busy with other tests. */
 export async function eventually<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 30_000; ; ) {
+  for (const end = performance.now() + 30_000; ;) {
     const found = await look();
     if (found !== undefined) return found;
     if (performance.now() > end) throw new Error(`never: ${what}`);
@@ -56,7 +56,10 @@ export class HostStack {
   }
 
   configure(config: unknown): void {
-    writeFileSync(join(this.home, "tidegate.jsonc"), JSON.stringify({ port: 0, ...z.record(z.string(), z.unknown()).parse(config) }));
+    writeFileSync(
+      join(this.home, "tidegate.jsonc"),
+      JSON.stringify({ port: 0, ...z.record(z.string(), z.unknown()).parse(config) }),
+    );
   }
 
   sources(worker: WorkerName = "hostWorkerA"): Sources {
@@ -65,8 +68,21 @@ export class HostStack {
 
   #spawn(env: Record<string, string>): ChildProcess {
     const { worker, agent } = this.sources();
-    const args = [join(fixtures, "hostUp.ts"), "--home", this.home, "--worker", worker, "--agent", agent, ...this.#flags];
-    const child = spawn(process.execPath, args, { detached: true, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
+    const args = [
+      join(fixtures, "hostUp.ts"),
+      "--home",
+      this.home,
+      "--worker",
+      worker,
+      "--agent",
+      agent,
+      ...this.#flags,
+    ];
+    const child = spawn(process.execPath, args, {
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
     this.#children.push(child);
     return child;
   }
@@ -124,8 +140,22 @@ export class HostStack {
 
   /** Makes the registry of the fixture say that this drain is live and swapping. */
   async sealed(id: string): Promise<void> {
-    const drain = { id, since: 1, until: 9_000_000, by: "a test", reason: "a swap", principal: "drain", deploy: true, phase: "swapping", phaseSince: 1, phaseUntil: 900_000 };
-    await this.post("/drain", { now: 100, drains: [{ ...drain, build: null, holds: [], sealing: { state: "sealed", attempt: 1, until: 900_000 } }] });
+    const drain = {
+      id,
+      since: 1,
+      until: 9_000_000,
+      by: "a test",
+      reason: "a swap",
+      principal: "drain",
+      deploy: true,
+      phase: "swapping",
+      phaseSince: 1,
+      phaseUntil: 900_000,
+    };
+    await this.post("/drain", {
+      now: 100,
+      drains: [{ ...drain, build: null, holds: [], sealing: { state: "sealed", attempt: 1, until: 900_000 } }],
+    });
   }
 
   async swap(ask: SwapAsk) {
@@ -135,7 +165,9 @@ export class HostStack {
   /** Every process of this stack's containers. */
   containerPids(): number[] {
     const mark = `${stackIdOf(this.paths)}/`;
-    return allProcesses().map((row) => row.pid).filter((pid) => environOf(pid)["TIDEGATE_CONTAINER"]?.startsWith(mark) === true);
+    return allProcesses()
+      .map((row) => row.pid)
+      .filter((pid) => environOf(pid)["TIDEGATE_CONTAINER"]?.startsWith(mark) === true);
   }
 
   /** The names of everything in the state folder and when it was last changed. */

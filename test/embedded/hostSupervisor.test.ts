@@ -28,7 +28,11 @@ test("a first start serves this folder with files that only their owner reads; s
   assert.equal(statSync(stack.paths.state).mode & 0o777, 0o700);
   const health = await stack.get("/healthz");
   assert.deepEqual([health["version"], health["generation"], health["drainId"]], ["A", 1, null]);
-  assert.deepEqual(health["kinds"], { shell: { leaseMs: 2_700_000 }, coding: { leaseMs: 2_700_000 }, review: { leaseMs: 1_500_000 } });
+  assert.deepEqual(health["kinds"], {
+    shell: { leaseMs: 2_700_000 },
+    coding: { leaseMs: 2_700_000 },
+    review: { leaseMs: 1_500_000 },
+  });
   const secrets = await stack.get("/secrets");
   assert.equal(secrets["operator"], "");
   assert.ok(readFileSync(stack.paths.tokens, "utf8").includes(String(secrets["admin"])));
@@ -58,7 +62,9 @@ test("a supervisor's SIGKILL leaves a container and what runs in it alive, and t
   assert.deepEqual((await stack.fromWorker("/containers/start", resource))["container"], started["container"]);
   assert.deepEqual((await stack.control().inside(resource)).processes, before.processes);
   for (const one of before.processes) sendSignal(one.pid, "SIGKILL");
-  await eventually("the container is gone", async () => ((await stack.control().inside(resource)).container.state === "absent" ? true : undefined));
+  await eventually("the container is gone", async () =>
+    (await stack.control().inside(resource)).container.state === "absent" ? true : undefined,
+  );
   await killed(second);
   const third = await stack.up();
   assert.deepEqual(third.ready.notes, [`containers found dead: ${resource}`]);
@@ -77,11 +83,19 @@ test("a second start is refused with who is up, also when its npm is gone; a por
   const taken = await other.refused();
   assert.equal(taken.problem.code, "PORT_IN_USE");
   assert.match(taken.problem.detail, new RegExp(`port ${new URL(stack.url).port} `));
-  await stack.post("/residents", { residents: [{ resource, runsInFlight: 1, attaching: 0 }], runs: [{ resource, runId: "r1", threadKey: "cli:1" }] });
-  await assert.rejects(stack.control().down(false), { code: "IN_FLIGHT", message: `runs are in flight: ${resource} (r1 of cli:1)` });
+  await stack.post("/residents", {
+    residents: [{ resource, runsInFlight: 1, attaching: 0 }],
+    runs: [{ resource, runId: "r1", threadKey: "cli:1" }],
+  });
+  await assert.rejects(stack.control().down(false), {
+    code: "IN_FLIGHT",
+    message: `runs are in flight: ${resource} (r1 of cli:1)`,
+  });
   // A terminal's Ctrl-C goes to the supervisor's whole group.
   const ctrlC = (): boolean => sendSignal(-(up.child.pid ?? 0), "SIGINT");
-  const said = new Promise<string>((resolve) => up.child.stderr?.once("data", (chunk: Buffer) => resolve(chunk.toString())));
+  const said = new Promise<string>((resolve) =>
+    up.child.stderr?.once("data", (chunk: Buffer) => resolve(chunk.toString())),
+  );
   ctrlC();
   assert.match(await said, /runs are in flight: repo:acme\/app \(r1 of cli:1\)\nOnce more ends them/);
   assert.equal((await stack.get("/healthz"))["version"], "A");
@@ -120,7 +134,10 @@ test("a workerd that ends by itself comes back with what it served, and connecti
   const workerd = readSupervisorFile(stack.paths)?.workerd;
   assert.ok(workerd);
   sendSignal(workerd.pid, "SIGKILL");
-  const answered = await eventually("the fleet answers again", async () => await stack.get("/count").catch(() => undefined));
+  const answered = await eventually(
+    "the fleet answers again",
+    async () => await stack.get("/count").catch(() => undefined),
+  );
   assert.deepEqual(answered, { count: 2 });
 });
 

@@ -22,8 +22,14 @@ async function started(stack: HostStack): Promise<Running> {
 
 async function sleeper(stack: HostStack, container: Running): Promise<void> {
   const headers = { authorization: `Bearer ${container.token}` };
-  await fetch(`${container.url}/run`, { method: "POST", headers, body: JSON.stringify({ script: "exec sleep 1001", detached: true }) });
-  await eventually("it sleeps", async () => (await stack.control().inside(resource)).processes.find((one) => one.command === "sleep 1001"));
+  await fetch(`${container.url}/run`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ script: "exec sleep 1001", detached: true }),
+  });
+  await eventually("it sleeps", async () =>
+    (await stack.control().inside(resource)).processes.find((one) => one.command === "sleep 1001"),
+  );
 }
 
 /** Asks over a connection of its own, as the pooled ones are cut by a swap. */
@@ -62,7 +68,10 @@ test("a sealed swap under an open stream serves the new bundle over the same sto
   await cut;
   const health = await stack.get("/healthz");
   assert.deepEqual([health["version"], health["generation"], health["drainId"]], ["B", 2, "d1"]);
-  assert.deepEqual(inside.filter((one) => !isAlive(one)), []);
+  assert.deepEqual(
+    inside.filter((one) => !isAlive(one)),
+    [],
+  );
   assert.deepEqual(await stack.swap({ drainId: "d1", mode: "sealed", build }), answer, "asked again: the same answer");
   assert.deepEqual(readRelease(stack.paths)?.build, build);
 });
@@ -103,7 +112,10 @@ test("a changed image replaces every container, and what ran inside is counted f
   assert.deepEqual(answers[1], answer, "asked twice at once: one swap");
   assert.ok(answer?.outcome === "landed", JSON.stringify(answer));
   const [ended] = answer.killed;
-  assert.deepEqual([answer.killed.length, ended?.resource, ended?.bootId, ended?.imageId], [1, resource, before.bootId, before.imageId]);
+  assert.deepEqual(
+    [answer.killed.length, ended?.resource, ended?.bootId, ended?.imageId],
+    [1, resource, before.bootId, before.imageId],
+  );
   assert.ok(ended?.processes.some((one) => one.role === "inside" && one.command === "sleep 1001"));
   assert.deepEqual(ended?.processes.filter(isAlive), []);
   const after = await started(stack);
@@ -158,7 +170,12 @@ test("a supervisor killed in the middle of a swap: the next one finishes it, say
   first.child.kill("SIGKILL");
   await lost;
   const second = await stack.up();
-  assert.ok(second.ready.notes.some((note) => note.startsWith("the swap of drain d1, begun by a supervisor that was killed, is finished: landed")), second.ready.notes.join("\n"));
+  assert.ok(
+    second.ready.notes.some((note) =>
+      note.startsWith("the swap of drain d1, begun by a supervisor that was killed, is finished: landed"),
+    ),
+    second.ready.notes.join("\n"),
+  );
   const answer = await stack.swap({ drainId: "d1", mode: "undrained", build });
   assert.ok(answer.outcome === "landed" && answer.finishedLater, JSON.stringify(answer));
   assert.ok(answer.killed.some((ended) => ended.processes.some((one) => one.command === "sleep 1001")));
@@ -182,7 +199,10 @@ test("a swap whose intent stands while the old workerd still lives is dropped, a
   context.after(() => standIn.kill("SIGKILL"));
   const workerd = identityOf(z.number().parse(standIn.pid));
   writeFileSync(stack.paths.supervisor, JSON.stringify({ ...file, workerd }));
-  writeRelease(stack.paths, { ...release, pending: { drainId: "d1", mode: "sealed", build, generation: 2, begunAt: 1, doomed: [] } });
+  writeRelease(stack.paths, {
+    ...release,
+    pending: { drainId: "d1", mode: "sealed", build, generation: 2, begunAt: 1, doomed: [] },
+  });
   const second = await stack.up();
   assert.equal(second.ready.notes.length, 2, second.ready.notes.join("\n"));
   assert.ok(second.ready.notes[1]?.includes("it is dropped"));
