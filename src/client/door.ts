@@ -63,7 +63,8 @@ export class Door implements DoorOfTicket {
   }
 
   passed(ticket: Ticket): void {
-    if (!ticket.passes) this.#open = true;
+    const overtaken = this.#ports.watch.up && this.version > ticket.askedAtVersion;
+    if (!ticket.passes && !overtaken) this.#open = true;
     if (ticket.place === "door") {
       this.#atDoor = null;
       this.#inside += 1;
@@ -73,7 +74,6 @@ export class Door implements DoorOfTicket {
   }
 
   answered(ticket: Ticket, answer: Answered): void {
-    if (answer.kind === "admitted" && !ticket.passes) this.#open = true;
     if (answer.kind !== "draining") return this.leave(ticket);
     this.#refusal = answer.known;
     this.#refusedAtVersion = Math.max(this.#refusedAtVersion, ticket.askedAtVersion);

@@ -29,7 +29,7 @@ export function fleetWord(read: FleetRead): string {
 export function drainWords(drain: Drain, now: Instant): string[] {
   const what = drain.deploy ? `deploy, ${drain.phase}` : "drain";
   const end = endOf(drain);
-  const sooner = end.at < drain.until ? ` (by ${instantWords(end.at, now)} if its deployer falls silent)` : "";
+  const sooner = end.cause !== "expired" ? ` (by ${instantWords(end.at, now)} if its deployer falls silent)` : "";
   const holds =
     drain.holds.length > 0 ? [`waits for the image report of ${drain.holds.map(shortNameOf).join(", ")}`] : [];
   return [

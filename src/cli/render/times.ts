@@ -1,11 +1,11 @@
 // Instants as people read them: absolute and relative together.
 
-import { DAY, formatDuration, hourMinuteOf, MINUTE, type Instant, type Ms } from "#core/time.ts";
+import { DAY, formatDuration, HOUR, hourMinuteOf, MINUTE, SECOND, type Instant, type Ms } from "#core/time.ts";
 
 /** A span in words that do not pretend: minutes and up rounded to minutes, less in seconds. */
 export function spanWords(span: Ms): string {
-  if (span < MINUTE) return `${Math.max(0, Math.round(span / 1_000))} s`;
-  if (span < 60 * MINUTE) return `${Math.round(span / MINUTE)} min`;
+  if (span < MINUTE) return `${Math.max(0, Math.round(span / SECOND))} s`;
+  if (span < HOUR) return `${Math.round(span / MINUTE)} min`;
   return formatDuration(Math.round(span / MINUTE) * MINUTE);
 }
 
