@@ -44,7 +44,7 @@ export interface Building {
 }
 
 /** The platform an image is for. */
-export const platformOf = (): string => `${process.platform}-${process.arch}`;
+const platformOf = (): string => `${process.platform}-${process.arch}`;
 
 /** The folder of an image. */
 export const imageFolder = (paths: StatePaths, id: string): string => join(paths.images, id);

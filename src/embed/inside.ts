@@ -39,7 +39,7 @@ function pidNamespace(pid: number): string | undefined {
 }
 
 /** A process's number as it sees itself, inside the innermost namespace. */
-export function ownPidOf(pid: number): number | undefined {
+function ownPidOf(pid: number): number | undefined {
   try {
     const line = readFileSync(`/proc/${pid}/status`, "utf8")
       .split("\n")

@@ -40,7 +40,7 @@ export interface Workerd {
 const listenSchema = z.object({ event: z.literal("listen"), socket: z.string(), port: z.int() });
 
 /** Whether a command is on this PATH. */
-export function hasCommand(name: string, path: string): boolean {
+function hasCommand(name: string, path: string): boolean {
   return path.split(delimiter).some((folder) => {
     try {
       accessSync(join(folder, name), constants.X_OK);

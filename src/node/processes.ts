@@ -16,7 +16,7 @@ export interface ProcessRow {
 }
 
 /** The machine's boot, which no pid outlives. */
-export function machineBootId(): string {
+function machineBootId(): string {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   } catch {

@@ -5,7 +5,7 @@ import { DEFAULT_LEASES, type Leases } from "#core/budgets.ts";
 import { parseDuration } from "#core/time.ts";
 
 /** Where the fleet listens when nobody says otherwise. */
-export const DEFAULT_PORT = 8790;
+const DEFAULT_PORT = 8790;
 
 const lease = z
   .string({ error: 'wants a span with its unit, such as "45m" or "1h30m"' })

@@ -56,7 +56,7 @@ export const insideSchema = z.object({
 export type Inside = z.infer<typeof insideSchema>;
 
 /** A resource as the host takes it; the fleet has parsed it before. */
-export const resourceSchema = z
+const resourceSchema = z
   .string()
   .min(1)
   .max(300)
@@ -78,7 +78,7 @@ export const runningSchema = z.object({
 export type Running = z.infer<typeof runningSchema>;
 
 /** A container that does not run: never started, stopped, or found dead. */
-export const absentSchema = z.object({
+const absentSchema = z.object({
   state: z.literal("absent"),
   resource: z.string(),
   goneSince: instant.nullable(),
@@ -100,7 +100,6 @@ export const endedSchema = z.object({
 });
 export type Ended = z.infer<typeof endedSchema>;
 
-export const stoppedSchema = z.object({ ended: endedSchema });
 export const rolledSchema = z.object({ ended: endedSchema, container: runningSchema });
 export type Rolled = z.infer<typeof rolledSchema>;
 
