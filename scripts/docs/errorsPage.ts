@@ -1,5 +1,7 @@
 // docs/errors.md: every code that a caller can meet, with its status, what it means and what to do next.
 
+import { EXIT } from "#cli/exit.ts";
+import { DEPLOY_EXIT } from "#deploy/endings.ts";
 import { AGENT_ERRORS } from "#wire/agentErrors.ts";
 import { ERRORS } from "#wire/errors.ts";
 import { WATCH_CLOSE } from "#wire/fleet.ts";
@@ -13,6 +15,31 @@ const rowsOf = (errors: Rows): string =>
     ["code", "status", "means", "what to do next"],
     Object.entries(errors).map(([code, { status, title, next }]) => [`\`${code}\``, String(status), title, next]),
   );
+
+const EXIT_SAYS: Readonly<Record<keyof typeof EXIT | keyof typeof DEPLOY_EXIT, string>> = {
+  done: "done",
+  failed: "failed",
+  usage: "usage or configuration; nothing was done",
+  refused: "refused, or the wait ran out; nothing was deployed, and what was closed is open again",
+  denied: "not authenticated, or not allowed",
+  partial: "`deploy`: some of its steps were done and some were not; a deploy of one step never ends so",
+  pending: "`deploy`: nobody knows yet whether the upload landed",
+  leaseSpent: "`run`: its lease was over",
+  own: "`run`: tidegate failed, or the run was refused; the command has no exit code",
+  notStarted: "`run`: the command could not be started",
+  interrupted: "ended by SIGINT, after cleaning up",
+  brokenPipe: "whoever read the output went away",
+  terminated: "ended by SIGTERM, after cleaning up",
+};
+
+function exitRows(): string {
+  const codes = Object.entries({ ...EXIT, ...DEPLOY_EXIT }).toSorted(([, a], [, b]) => a - b);
+  const says = new Map<string, string>(Object.entries(EXIT_SAYS));
+  return table(
+    ["exit code", "means"],
+    codes.map(([name, code]) => [String(code), says.get(name) ?? ""]),
+  );
+}
 
 const watchRows = table(
   ["close code", "means"],
@@ -45,5 +72,8 @@ last line, of \`type\` \`error\`.`,
     "## The agent",
     "What the server inside a container answers to the fleet Worker, which turns each into one of its own and keeps this code in `agentCode`.",
     rowsOf(AGENT_ERRORS),
+    "## Exit codes",
+    "What the command line ends with. `run` and `repo test` end with their command's own code, 128 + n when signal n ended it; the codes below that are marked `run` are tidegate's. An error on stderr ends with the next command to type; with `--json` it is one document, `{error: {code, detail, next}}`.",
+    exitRows(),
   );
 }

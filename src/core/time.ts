@@ -13,7 +13,7 @@ export const DAY: Ms = 24 * HOUR;
 const UNITS: Record<string, Ms> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY };
 
 /**
- * Reads a duration such as `45m`, `1h30m`, `90s` (checklists.md, "The CLI").
+ * Reads a duration such as `45m`, `1h30m`, `90s`.
  * Units descend and none repeats; a bare number, a sign, a fraction or a blank is `undefined`, never a guess.
  */
 export function parseDuration(text: string): Ms | undefined {

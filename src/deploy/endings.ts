@@ -6,7 +6,7 @@ import { PROTOCOL } from "#core/preflight.ts";
 import { clockOf, formatDuration, hourMinuteOf } from "#core/time.ts";
 import type { Receipt } from "#wire/receipt.ts";
 
-/** Exit codes of `deploy` (checklists.md, "The CLI"). */
+/** Exit codes of `deploy` (docs/errors.md, "Exit codes"). */
 export const DEPLOY_EXIT = { done: 0, failed: 1, usage: 2, refused: 3, denied: 4, partial: 5, pending: 8 } as const;
 
 /** The exit code of a deploy that has ended. */

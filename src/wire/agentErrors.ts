@@ -1,5 +1,5 @@
 // The refusals of the agent's API: a code a caller can tell apart, its status, its title, and what to type or do next.
-// Told apart by `code`, never by words (style.md, 8).
+// Told apart by `code`, never by words.
 
 import * as z from "zod";
 

@@ -7,6 +7,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { rooms } from "../tidy/rooms.ts";
 import { filesBelow, root } from "../tidy/source.ts";
+import { documents } from "./markdown.ts";
 
 const read = (file: string): string => readFileSync(path.join(root, file), "utf8");
 
@@ -42,6 +43,17 @@ test("every section of the protocol that the source names is in docs/protocol.md
   assert.ok(named.length > 10, "no section is named at all");
   assert.deepEqual(
     named.filter(({ name }) => !known.includes(name)),
+    [],
+  );
+});
+
+test("every document that the source names is one of this house", () => {
+  const known = new Set(documents().map(({ file }) => path.basename(file)));
+  const named = filesBelow("src", /\.ts$/).flatMap((file) =>
+    [...read(file).matchAll(/[\w-]+\.md\b/g)].map(([name]) => ({ file, name })),
+  );
+  assert.deepEqual(
+    named.filter(({ name }) => !known.has(name)),
     [],
   );
 });
