@@ -7,12 +7,12 @@ import type { Node } from "oxc-parser";
 import { lastName, parseSource, root, walk, type Source } from "../../test/tidy/source.ts";
 
 /** One file of the package, parsed. */
-export function sourceOf(file: string): Source {
+function sourceOf(file: string): Source {
   return parseSource(file, readFileSync(join(root, file), "utf8"));
 }
 
 /** What a path or a key is built of: its literal text with `<…>` where something is put in. */
-export function textOf(node: Node | undefined): string | undefined {
+function textOf(node: Node | undefined): string | undefined {
   if (node?.type === "Literal" && typeof node.value === "string") return node.value;
   if (node?.type !== "TemplateLiteral") return undefined;
   return node.quasis.map((quasi, index) => (index === 0 ? "" : "<…>") + (quasi.value.cooked ?? "")).join("");
