@@ -141,8 +141,8 @@ test("a drain is asked for wait and margin, and a pulse never moves its end", as
 
 test("a pause ends by its instant, and for quiet only where the deploy waits for it", async () => {
   const { port, watch } = portOf();
-  const pause = (then: "look" | "liveGate", until: number) => port.pause(at({ do: "pause", at: until, then }), never);
-  assert.deepEqual((await pause("look", T0)).fact, { kind: "woke", quiet: false });
+  const rest = (then: "look" | "liveGate", until: number) => port.pause(at({ do: "pause", at: until, then }), never);
+  assert.deepEqual((await rest("look", T0)).fact, { kind: "woke", quiet: false });
   const quiet = {
     type: "state" as const,
     now: T0,
@@ -154,18 +154,18 @@ test("a pause ends by its instant, and for quiet only where the deploy waits for
     msToNextEnd: null,
   };
   watch.feed(quiet);
-  const woken = await pause("look", T0 + MINUTE);
+  const woken = await rest("look", T0 + MINUTE);
   assert.deepEqual(woken.fact, { kind: "woke", quiet: true });
   assert.deepEqual(woken.seen, [{ kind: "inFlight", at: T0, runIds: [] }]);
   watch.feed(quiet);
-  assert.deepEqual((await pause("liveGate", T0)).fact, { kind: "woke", quiet: false });
+  assert.deepEqual((await rest("liveGate", T0)).fact, { kind: "woke", quiet: false });
   watch.mark();
   assert.deepEqual(
-    (await pause("look", T0)).fact,
+    (await rest("look", T0)).fact,
     { kind: "woke", quiet: false },
     "what a look has judged wakes nobody",
   );
-  const waiting = pause("look", T0 + MINUTE);
+  const waiting = rest("look", T0 + MINUTE);
   watch.feed({ ...quiet, attaching: 1 });
   watch.feed(quiet);
   assert.deepEqual((await waiting).fact, { kind: "woke", quiet: true });

@@ -9,7 +9,6 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { execa } from "execa";
 import { REAL } from "#core/budgets.ts";
-import { MINUTE } from "#core/time.ts";
 import type { Binding } from "#wire/attach.ts";
 import { accessOf, type FleetAccess } from "#cli/access.ts";
 import { ownSources } from "#embed/sources.ts";
@@ -79,7 +78,7 @@ export class DeployStack {
   static async up(): Promise<DeployStack> {
     const stack = new DeployStack(mkdtempSync(join(tmpdir(), "tidegate-deploy-")));
     try {
-      writeFileSync(join(stack.home, "tidegate.jsonc"), JSON.stringify({ port: 0, image: { files: ["VERSION"] } }));
+      writeFileSync(join(stack.home, "tidegate.jsonc"), JSON.stringify({ port: 0, kinds: { held: { lease: "6h" } }, image: { files: ["VERSION"] } }));
       stack.newImage();
       mkdirSync(stack.paths.state, { mode: 0o700 });
       writeJsonFile(stack.paths.clock, scaledFromNow(Date.now(), SCALE));
@@ -162,8 +161,8 @@ export class DeployStack {
     const body = {
       ...ofRun,
       generation: 0,
-      runKind: "shell",
-      remainingMs: 44 * MINUTE,
+      runKind: "held",
+      remainingMs: null,
       parent: null,
       replace: { by: "nobody" as const },
       ref: null,

@@ -2,10 +2,11 @@
 // helps: the fleet is open again within the pulse bound, or the swap bound once sealed, and the run in flight lives.
 
 import assert from "node:assert/strict";
-import { after, suite, test, type TestContext } from "node:test";
-import { CLOCK } from "#core/budgets.ts";
+import { after, suite, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { CLOCK, REAL } from "#core/budgets.ts";
 import { DEPLOY_EFFECTS, type DeployEffectName } from "#core/rollout.ts";
-import { DeployStack, eventually, SCALE, type HeldRun } from "./deployStack.ts";
+import { DeployStack, SCALE, type HeldRun } from "./deployStack.ts";
 
 interface KillPoint {
   readonly effect: DeployEffectName;
@@ -21,14 +22,9 @@ const POINTS: readonly KillPoint[] = DEPLOY_EFFECTS.flatMap(
       { effect, when: "after" },
     ] as const,
 );
-const STACKS = 5;
-/** Points that end sealed take the swap bound each, so they are dealt out evenly. */
-const isSealed = ({ effect, when }: KillPoint): boolean =>
-  ["confirm", "upload", "readBack", "liveGate"].includes(effect) ||
-  (effect === "seal" && when === "after") ||
-  (effect === "lift" && when === "before");
-const DEALT = [...POINTS.filter(isSealed), ...POINTS.filter((point) => !isSealed(point))];
-const hands = Array.from({ length: STACKS }, (_, hand) => DEALT.filter((_point, index) => index % STACKS === hand));
+const LOOK_EVERY_MS = 2 * REAL.lookEveryMs;
+/** How many stacks die at the same time. */
+const STACKS = 3;
 
 const reached: string[] = [];
 const measured: string[] = [];
@@ -47,21 +43,34 @@ interface Closed {
   readonly wasSealed: boolean;
 }
 
-/** Looks at the drains until there are none. */
-async function reopening(stack: DeployStack, killedAt: number): Promise<Closed> {
-  let [lastClosed, wasSealed] = [0, false];
+type Drains = Awaited<ReturnType<HeldFleet["drains"]>>;
+type HeldFleet = ReturnType<DeployStack["access"]>["fleet"];
+
+/** Looks at the drains, every few ms, until `enough` says so of one look. */
+async function looking(
+  stack: DeployStack,
+  enough: (drains: Drains | undefined, askedAt: number) => boolean,
+): Promise<void> {
+  const { fleet } = stack.access();
   for (;;) {
     const askedAt = performance.now();
-    const drains = await stack
-      .access()
-      .fleet.drains()
-      .catch(() => undefined);
-    if (drains?.drains.length === 0) return { lastClosed, firstOpen: performance.now() - killedAt, wasSealed };
-    if (drains !== undefined) {
-      lastClosed = askedAt - killedAt;
-      wasSealed ||= drains.drains.some((drain) => drain.phase === "swapping");
-    }
+    const drains = await fleet.drains().catch(() => undefined);
+    if (enough(drains, askedAt)) return;
+    await pause(LOOK_EVERY_MS);
   }
+}
+
+/** Resolves when the fleet is open, with when it was last seen closed. */
+async function reopening(stack: DeployStack, killedAt: number): Promise<Closed> {
+  let [lastClosed, wasSealed] = [0, false];
+  await looking(stack, (drains, askedAt) => {
+    if (drains === undefined) return false;
+    if (drains.drains.length === 0) return true;
+    lastClosed = askedAt - killedAt;
+    wasSealed ||= drains.drains.some((drain) => drain.phase === "swapping");
+    return false;
+  });
+  return { lastClosed, firstOpen: performance.now() - killedAt, wasSealed };
 }
 
 async function dies(stack: DeployStack, point: KillPoint): Promise<void> {
@@ -71,10 +80,8 @@ async function dies(stack: DeployStack, point: KillPoint): Promise<void> {
   if (point.effect === "readBack") await stack.cutSwapAnswers();
   const { said, ended } = stack.deployer(["--effect", point.effect, "--when", point.when]);
   let over = false;
-  const drained = eventually(
-    () => "the fleet is drained, or the deployer is gone",
-    async () => (over || (await stack.access().fleet.drains()).drains.length > 0 ? true : undefined),
-  );
+  const isClosed = (drains: Drains | undefined): boolean => drains !== undefined && drains.drains.length > 0;
+  const drained = looking(stack, (drains) => over || isClosed(drains));
   const provoked = provoke(stack, point, drained);
   if (!isHeld) void drained.then(() => run.go());
   const { signal } = await ended;
@@ -96,26 +103,29 @@ async function dies(stack: DeployStack, point: KillPoint): Promise<void> {
   reached.push(`${point.when} ${point.effect}`);
 }
 
-/** Stacks come up one after another: five at once on two cores only wait for each other. */
-let lastUp: Promise<unknown> = Promise.resolve();
-async function upInTurn(context: TestContext): Promise<DeployStack> {
-  const up = lastUp.then(() => DeployStack.up());
-  lastUp = up.catch(() => undefined);
-  const stack = await up;
-  context.after(() => stack.dispose());
+/** Stacks that nobody uses right now. */
+const free: DeployStack[] = [];
+const all: DeployStack[] = [];
+
+async function borrowed(): Promise<DeployStack> {
+  const known = free.pop();
+  if (known !== undefined) return known;
+  const stack = await DeployStack.up();
+  all.push(stack);
   return stack;
 }
 
 suite("a killed deployer", { concurrency: STACKS }, () => {
-  for (const [index, hand] of hands.entries()) {
-    const names = hand.map((point) => `${point.when} ${point.effect}`).join(", ");
-    test(`${index + 1} of ${STACKS}: ${names}`, async (context) => {
-      const stack = await upInTurn(context);
-      for (const point of hand) await dies(stack, point);
+  for (const point of POINTS) {
+    test(`${point.when} ${point.effect}`, async () => {
+      const stack = await borrowed();
+      await dies(stack, point);
+      free.push(stack);
     });
   }
 });
 
-after(() => {
+after(async () => {
+  await Promise.all(all.map((stack) => stack.dispose()));
   process.stdout.write(`${measured.join("\n")}\nkill points ${reached.length} of ${POINTS.length}\n`);
 });
