@@ -23,7 +23,7 @@ export const githubGroup = (title: string): string => `::group::${escaped(title)
 export const GITHUB_GROUP_END = "::endgroup::";
 
 /** What a later step of the job needs: the drain's id at once, so that it can lift even when this step was killed. */
-export function githubOutputs(receipt: Receipt): string {
+function githubOutputs(receipt: Receipt): string {
   const rows = {
     "drain-id": receipt.drainId,
     result: receipt.result,

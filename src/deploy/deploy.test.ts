@@ -120,6 +120,7 @@ test("the watch says quiet: the seal is asked at once", async (context) => {
     facts: { look: [viewed([runOf("r1", 10)])], pause: [{ kind: "woke", quiet: true }] },
   });
   assert.deepEqual(deployed.effects.slice(2, 5), ["look", "pause", "seal"]);
+  says(deployed, /^r1 \(sample, cli:r1\) ended$/);
   ends(deployed, "deployed", 0);
 });
 

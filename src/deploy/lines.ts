@@ -49,7 +49,7 @@ export const runWords = (run: { runId: string; resource: string; threadKey: stri
 const minutesOf = (span: number): string => `${Math.floor(span / MINUTE)}m`;
 
 /** A build in a few characters: its commit, and its bundle where the commit alone does not tell two apart. */
-export function buildWords(build: Build, other: Build | null): string {
+function buildWords(build: Build, other: Build | null): string {
   const same = other !== null && other.commit === build.commit && other.bundle !== build.bundle;
   return same || build.commit === "none" ? `${build.commit}/${build.bundle}` : build.commit;
 }
@@ -253,6 +253,12 @@ function sealRefusedLines(telling: Telling, { fact }: DeployTurn): { telling: Te
   return { telling: { ...telling, sealRefused: true }, lines };
 }
 
+/** A fleet that could be sealed has nothing in flight: whoever was waited for has ended. */
+function endedBySeal(telling: Telling, { fact }: DeployTurn): { telling: Telling; lines: Line[] } {
+  if (fact.kind !== "sealed" || telling.named.length === 0) return { telling, lines: [] };
+  return { telling: { ...telling, named: [] }, lines: telling.named.map((run) => info(`${runWords(run)} ended`)) };
+}
+
 /** What one turn of the deploy says, and what has then been said. */
 export function tell(
   telling: Telling,
@@ -262,11 +268,12 @@ export function tell(
   const said = factLines(turn, builds);
   const looked =
     turn.fact.kind === "drained" || turn.fact.kind === "viewed" ? afterShown(telling, turn) : { telling, lines: [] };
-  const refused = sealRefusedLines(looked.telling, turn);
+  const ended = endedBySeal(looked.telling, turn);
+  const refused = sealRefusedLines(ended.telling, turn);
   const beat = heartbeat(refused.telling, turn.after, turn.until);
   return {
     telling: { ...refused.telling, minute: beat.minute },
-    lines: [...said, ...looked.lines, ...refused.lines, ...beat.lines],
+    lines: [...ended.lines, ...said, ...looked.lines, ...refused.lines, ...beat.lines],
   };
 }
 

@@ -13,8 +13,7 @@ const unknown = z.literal("unknown");
 const instant = z.number();
 
 /** How a deploy ended; `underWay` is also what a deployer leaves that was killed. */
-export const DEPLOY_RESULTS = ["underWay", "deployed", "refused", "failed", "denied", "unknown", "stopped"] as const;
-export type DeployResult = (typeof DEPLOY_RESULTS)[number];
+const DEPLOY_RESULTS = ["underWay", "deployed", "refused", "failed", "denied", "unknown", "stopped"] as const;
 
 /** How a run that was in flight ended, in the registry's words; `inFlight` is one that had not ended when last seen. */
 export const RUN_ENDS = ["released", "leaseEnded", "endedByAdmin", "killed", "inFlight", "unknown"] as const;
@@ -54,7 +53,7 @@ export const killedProcessSchema = z.object({
 export type KilledProcess = z.infer<typeof killedProcessSchema>;
 
 /** One effect as it was performed, with the fact that came of it. */
-export const receiptEffectSchema = z.object({
+const receiptEffectSchema = z.object({
   effect: z.enum(DEPLOY_EFFECTS),
   fact: z.string(),
   drainId: z.string(),
@@ -62,10 +61,9 @@ export const receiptEffectSchema = z.object({
   until: instant,
   why: z.string().nullable(),
 });
-export type ReceiptEffect = z.infer<typeof receiptEffectSchema>;
 
 /** The phases of a deploy that a reader compares; one that was not reached is not listed. */
-export const RECEIPT_PHASES = ["close", "wait", "seal", "swap", "live", "reopen"] as const;
+const RECEIPT_PHASES = ["close", "wait", "seal", "swap", "live", "reopen"] as const;
 export const receiptPhaseSchema = z.object({ phase: z.enum(RECEIPT_PHASES), since: instant, until: instant });
 export type ReceiptPhase = z.infer<typeof receiptPhaseSchema>;
 

@@ -78,7 +78,10 @@ export class DeployStack {
   static async up(): Promise<DeployStack> {
     const stack = new DeployStack(mkdtempSync(join(tmpdir(), "tidegate-deploy-")));
     try {
-      writeFileSync(join(stack.home, "tidegate.jsonc"), JSON.stringify({ port: 0, kinds: { held: { lease: "6h" } }, image: { files: ["VERSION"] } }));
+      writeFileSync(
+        join(stack.home, "tidegate.jsonc"),
+        JSON.stringify({ port: 0, kinds: { held: { lease: "6h" } }, image: { files: ["VERSION"] } }),
+      );
       stack.newImage();
       mkdirSync(stack.paths.state, { mode: 0o700 });
       writeJsonFile(stack.paths.clock, scaledFromNow(Date.now(), SCALE));
@@ -134,7 +137,7 @@ export class DeployStack {
     const entry = join(import.meta.dirname, "deployerWithKill.ts");
     const child = spawn(process.execPath, [entry, "--home", this.home, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, ...env },
+      env: { ...process.env, NODE_COMPILE_CACHE: join(this.home, "compiled"), ...env },
     });
     this.#children.push(child);
     let [out, said] = ["", ""];
