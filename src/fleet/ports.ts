@@ -48,7 +48,10 @@ export interface RegistryPort {
   knows(resource: string): Promise<boolean>;
   look(question: LookQuestion): Promise<LookReply>;
   report(report: Report): Promise<void>;
-  drain(body: DrainBody, principal: string): Promise<Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem>>;
+  drain(
+    body: DrainBody,
+    principal: string,
+  ): Promise<Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem>>;
   undrain(body: UndrainBody, principal: string): Promise<UndrainReply & { now: Instant }>;
   seal(id: string, principal: string): Promise<Result<{ drain: Drain; now: Instant }, Problem>>;
   drains(): Promise<Drains>;
@@ -59,7 +62,10 @@ export interface RegistryPort {
   onboarded(resource: string): Promise<void>;
   /** Forgets a resident: asked by a person, or because it could not be made. */
   offboard(resource: string, principal: string, failed: string | null): Promise<Result<null, Problem>>;
-  reconfigure(change: { resource: string; setup?: string | null | undefined; test?: string | null | undefined }, principal: string): Promise<Result<null, Problem>>;
+  reconfigure(
+    change: { resource: string; setup?: string | null | undefined; test?: string | null | undefined },
+    principal: string,
+  ): Promise<Result<null, Problem>>;
   releaseRun(runId: string, reason: string, principal: string): Promise<Result<ReleaseAnswer, Problem>>;
   leaseEnded(resource: string, runId: string): Promise<void>;
   fetch(request: Request): Promise<Response>;

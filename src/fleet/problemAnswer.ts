@@ -10,5 +10,8 @@ export function problemAnswer(problem: Problem, requestId?: string): Response {
   const againMs = problem.code === "DRAINING" ? CLOCK.pollMs : CLOCK.wakePollMs;
   if (problem.status === 503) headers.set("retry-after", String(againMs / SECOND));
   if (requestId !== undefined) headers.set("x-request-id", requestId);
-  return new Response(JSON.stringify({ ...problem, ...(requestId === undefined ? {} : { requestId }) }), { status: problem.status, headers });
+  return new Response(JSON.stringify({ ...problem, ...(requestId === undefined ? {} : { requestId }) }), {
+    status: problem.status,
+    headers,
+  });
 }

@@ -4,8 +4,23 @@
 import type * as z from "zod";
 import { CLOCK, REAL } from "#core/budgets.ts";
 import {
-  fileContent, filePutResult, keepResult, mirrorLine, procList, procView, pushResult, stopResult, worktreeLine, worktreeList,
-  type FileContent, type KeepResult, type MirrorResult, type ProcView, type PushResult, type StopResult, type WorktreeResult,
+  fileContent,
+  filePutResult,
+  keepResult,
+  mirrorLine,
+  procList,
+  procView,
+  pushResult,
+  stopResult,
+  worktreeLine,
+  worktreeList,
+  type FileContent,
+  type KeepResult,
+  type MirrorResult,
+  type ProcView,
+  type PushResult,
+  type StopResult,
+  type WorktreeResult,
 } from "#wire/agent.ts";
 import { agentProblem, type AgentErrorCode, type AgentProblem } from "#wire/agentErrors.ts";
 import { raise, type ErrorCode } from "#wire/errors.ts";
@@ -45,7 +60,12 @@ export function raiseAgent(problem: AgentProblem): never {
 }
 
 /** One request to the agent; its refusals are raised, its silence is ROLLING. `bounded` unless the answer is a stream. */
-export async function askAgent(port: ContainerPort, at: AgentAt, path: string, init: RequestInit & { bounded?: boolean }): Promise<Response> {
+export async function askAgent(
+  port: ContainerPort,
+  at: AgentAt,
+  path: string,
+  init: RequestInit & { bounded?: boolean },
+): Promise<Response> {
   const { bounded = true, ...rest } = init;
   const headers = { authorization: `Bearer ${at.token}`, "content-type": "application/json" };
   const signal = bounded ? AbortSignal.timeout(REAL.startMs) : rest.signal;
@@ -72,7 +92,11 @@ export async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGe
 
 type Line = z.infer<typeof mirrorLine> | z.infer<typeof worktreeLine>;
 
-async function lastOf<T extends Line>(answer: Response, schema: z.ZodType<T>, say: (line: string) => void): Promise<Extract<T, { type: "result" }>> {
+async function lastOf<T extends Line>(
+  answer: Response,
+  schema: z.ZodType<T>,
+  say: (line: string) => void,
+): Promise<Extract<T, { type: "result" }>> {
   const isResult = (line: T): line is Extract<T, { type: "result" }> => line.type === "result";
   try {
     for await (const raw of linesOf(answer.body)) {
@@ -91,8 +115,14 @@ async function lastOf<T extends Line>(answer: Response, schema: z.ZodType<T>, sa
 }
 
 export interface AgentClient {
-  mirror(ask: { url: string; setup: string | null; ref: string | null }, say: (line: string) => void): Promise<MirrorResult>;
-  worktree(ask: { thread: string; setup: string | null; ref: string | null }, say: (line: string) => void): Promise<WorktreeResult>;
+  mirror(
+    ask: { url: string; setup: string | null; ref: string | null },
+    say: (line: string) => void,
+  ): Promise<MirrorResult>;
+  worktree(
+    ask: { thread: string; setup: string | null; ref: string | null },
+    say: (line: string) => void,
+  ): Promise<WorktreeResult>;
   slugOf(thread: string): Promise<string | undefined>;
   keep(slug: string): Promise<KeepResult>;
   stopThread(slug: string): Promise<StopResult>;
@@ -113,25 +143,32 @@ const without = (fields: Record<string, unknown>): string =>
 export function agentClient(port: ContainerPort, at: AgentAt): AgentClient {
   const post = (path: string, fields: Record<string, unknown>, bounded = true): Promise<Response> =>
     askAgent(port, at, path, { method: "POST", body: without(fields), bounded });
-  const get = async <T>(path: string, schema: z.ZodType<T>): Promise<T> => schema.parse(await (await askAgent(port, at, path, {})).json());
+  const get = async <T>(path: string, schema: z.ZodType<T>): Promise<T> =>
+    schema.parse(await (await askAgent(port, at, path, {})).json());
   const posted = async <T>(path: string, fields: Record<string, unknown>, schema: z.ZodType<T>): Promise<T> =>
     schema.parse(await (await post(path, fields)).json());
-  const file = (thread: string, path: string): string => `files?thread=${encodeURIComponent(thread)}&path=${encodeURIComponent(path)}`;
+  const file = (thread: string, path: string): string =>
+    `files?thread=${encodeURIComponent(thread)}&path=${encodeURIComponent(path)}`;
   return {
     mirror: async (ask, say) => lastOf(await post("mirror", ask, false), mirrorLine, say),
     worktree: async (ask, say) => lastOf(await post("worktrees", ask, false), worktreeLine, say),
-    slugOf: async (thread) => (await get("worktrees", worktreeList)).worktrees.find((tree) => tree.thread === thread)?.slug,
+    slugOf: async (thread) =>
+      (await get("worktrees", worktreeList)).worktrees.find((tree) => tree.thread === thread)?.slug,
     keep: (slug) => posted(`worktrees/${slug}/keep`, {}, keepResult),
     stopThread: (slug) => posted(`threads/${slug}/stop`, { graceMs: CLOCK.stopGraceMs }, stopResult),
     procs: async () => (await get("procs", procList)).procs,
     start: (ask) => posted("procs", ask, procView),
     proc: (id) => get(`procs/${id}`, procView),
-    output: (id, { out, err }, signal) => askAgent(port, at, `procs/${id}/output?out=${out}&err=${err}&follow=1`, { bounded: false, signal }),
+    output: (id, { out, err }, signal) =>
+      askAgent(port, at, `procs/${id}/output?out=${out}&err=${err}&follow=1`, { bounded: false, signal }),
     push: (thread) => posted("push", { thread }, pushResult),
     read: (thread, path) => get(file(thread, path), fileContent),
     async write(thread, path, data) {
-      filePutResult.parse(await (await askAgent(port, at, file(thread, path), { method: "PUT", body: JSON.stringify({ data }) })).json());
+      filePutResult.parse(
+        await (await askAgent(port, at, file(thread, path), { method: "PUT", body: JSON.stringify({ data }) })).json(),
+      );
     },
-    sweep: async (idleBeforeMs, keepBeforeMs, spare) => void (await post("sweep", { idleBeforeMs, keepBeforeMs, spare })),
+    sweep: async (idleBeforeMs, keepBeforeMs, spare) =>
+      void (await post("sweep", { idleBeforeMs, keepBeforeMs, spare })),
   };
 }

@@ -31,7 +31,11 @@ export function hostContainer(env: Env, root: Root, resource: string): Container
     }).catch((error: unknown) => raise("ROLLING", `the container host does not answer: ${messageOf(error)}`));
     const body: unknown = await answer.json().catch(() => undefined);
     const problem = hostProblemSchema.safeParse(body);
-    if (!answer.ok) raise("ROLLING", problem.success ? `${problem.data.title}: ${problem.data.detail}` : `the host answered ${answer.status}`);
+    if (!answer.ok)
+      raise(
+        "ROLLING",
+        problem.success ? `${problem.data.title}: ${problem.data.detail}` : `the host answered ${answer.status}`,
+      );
     const parsed = schema.safeParse(body);
     return parsed.success ? parsed.data : raise("ROLLING", `the host's answer to ${route} cannot be read`);
   };

@@ -11,14 +11,16 @@ const PAGE = 200;
 export async function events(env: Env, request: Request): Promise<Response> {
   const given = Number(request.headers.get("last-event-id") ?? "-1");
   let last = Number.isSafeInteger(given) ? given : -1;
-  const upgraded = await askRegistry(env, (registry) => registry.fetch(new Request("http://registry/watch", { headers: { upgrade: "websocket" } })));
+  const upgraded = await askRegistry(env, (registry) =>
+    registry.fetch(new Request("http://registry/watch", { headers: { upgrade: "websocket" } })),
+  );
   const socket = upgraded.webSocket;
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   const encoder = new TextEncoder();
   let sending = Promise.resolve();
   const send = async (): Promise<void> => {
-    for (let full = true; full; ) {
+    for (let full = true; full;) {
       const rows = await askRegistry(env, (registry) => registry.audit(last, PAGE));
       for (const row of rows) {
         last = row.id;

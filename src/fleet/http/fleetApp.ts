@@ -5,7 +5,14 @@ import { LIMIT } from "#core/budgets.ts";
 import { PROTOCOL } from "#core/preflight.ts";
 import type { Result } from "#core/result.ts";
 import { passes, SCOPE_ENV, type Scope } from "#core/scopes.ts";
-import { attachBodySchema, detachBodySchema, offboardBodySchema, onboardBodySchema, reconfigureBodySchema, releaseBodySchema } from "#wire/attach.ts";
+import {
+  attachBodySchema,
+  detachBodySchema,
+  offboardBodySchema,
+  onboardBodySchema,
+  reconfigureBodySchema,
+  releaseBodySchema,
+} from "#wire/attach.ts";
 import { parseDrainRequest, sealBodySchema, undrainBodySchema } from "#wire/drain.ts";
 import { problemIn, problemOf, raise, type Problem } from "#wire/errors.ts";
 import { WATCH_CLOSE } from "#wire/fleet.ts";
@@ -65,7 +72,8 @@ const audit: Handler = async ({ env, request }) => {
   const after = Number(searchParams.get("after") ?? "-1");
   const limit = Number(searchParams.get("limit") ?? "100");
   if (!Number.isSafeInteger(after)) raise("BAD_FIELD", "after: must be the id of a row", { field: "after" });
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000) raise("BAD_FIELD", "limit: must be 1 to 1000", { field: "limit" });
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)
+    raise("BAD_FIELD", "limit: must be 1 to 1000", { field: "limit" });
   return Response.json({ rows: await askRegistry(env, (registry) => registry.audit(after, limit)) });
 };
 
@@ -74,7 +82,10 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
     const { build, generation, drainId } = root.settings;
     return Response.json({ ok: true, protocol: PROTOCOL, build, generation, drainId, now: root.clock.now() });
   },
-  residents: async ({ env, request }) => Response.json(await askRegistry(env, (registry) => registry.residents(new URL(request.url).searchParams.get("fresh") === "1"))),
+  residents: async ({ env, request }) =>
+    Response.json(
+      await askRegistry(env, (registry) => registry.residents(new URL(request.url).searchParams.get("fresh") === "1")),
+    ),
   drains: async ({ env }) => Response.json(await askRegistry(env, (registry) => registry.drains())),
   drain: async ({ env, root, scope, body }) => {
     const ask = value(parseDrainRequest(body, root.budgets.capMinutes));
@@ -82,10 +93,14 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
   },
   undrain,
   seal: async ({ env, scope, body }) =>
-    Response.json({ kind: "sealed", ...value(await askRegistry(env, (registry) => registry.seal(parsed(sealBodySchema, body).id, scope))) }),
+    Response.json({
+      kind: "sealed",
+      ...value(await askRegistry(env, (registry) => registry.seal(parsed(sealBodySchema, body).id, scope))),
+    }),
   events: ({ env, request }) => events(env, request),
   audit,
-  attach: (asked) => toResident(asked, "/attach", parsed(attachBodySchema(asked.root.budgets.longestLeaseMs), asked.body)),
+  attach: (asked) =>
+    toResident(asked, "/attach", parsed(attachBodySchema(asked.root.budgets.longestLeaseMs), asked.body)),
   detach: (asked) => toResident(asked, "/detach", parsed(detachBodySchema, asked.body)),
   exec: ({ env, root, request, body }) => exec(env, root, body, request.signal),
   read: ({ env, root, body }) => read(env, root, body),
@@ -115,13 +130,15 @@ async function judged(env: Env, request: Request, name: RouteName): Promise<Scop
   const scope = await scopeOf(env, request.headers.get("authorization"));
   if (scope === undefined) return raise("NO_BEARER", `${method} ${path}`);
   if (scope === null) return raise("BAD_BEARER", `${method} ${path}`);
-  if (!passes(scope, scopes)) raise("BEYOND_SCOPE", `${method} ${path} takes ${["admin", ...scopes].join(", ")}; this bearer is ${scope}`);
+  if (!passes(scope, scopes))
+    raise("BEYOND_SCOPE", `${method} ${path} takes ${["admin", ...scopes].join(", ")}; this bearer is ${scope}`);
   return scope;
 }
 
 /** A client cannot see the status of a refused upgrade: a bad bearer is accepted and closed with a code. */
 async function watch(env: Env, request: Request): Promise<Response> {
-  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") raise("BAD_FIELD", "upgrade: must be websocket", { field: "upgrade" });
+  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket")
+    raise("BAD_FIELD", "upgrade: must be websocket", { field: "upgrade" });
   try {
     await judged(env, request, "watch");
   } catch (error) {
@@ -172,8 +189,13 @@ export function fleetApp(root: Root): Hono<{ Bindings: Env }> {
     });
   }
   app.notFound((context) => {
-    const methods = ROUTE_NAMES.filter((name) => ROUTES[name].path === context.req.path).map((name) => ROUTES[name].method);
-    const problem = methods.length > 0 ? problemOf("WRONG_METHOD", `${context.req.path} takes ${methods.join(", ")}`) : problemOf("NO_ROUTE", context.req.path);
+    const methods = ROUTE_NAMES.filter((name) => ROUTES[name].path === context.req.path).map(
+      (name) => ROUTES[name].method,
+    );
+    const problem =
+      methods.length > 0
+        ? problemOf("WRONG_METHOD", `${context.req.path} takes ${methods.join(", ")}`)
+        : problemOf("NO_ROUTE", context.req.path);
     return answerProblem(root, context, requestIdOf(context.req.raw), { problem });
   });
   app.onError((error, context) => answerProblem(root, context, requestIdOf(context.req.raw), error));

@@ -28,7 +28,11 @@ export function askRegistry<T>(env: Env, ask: (registry: RegistryPort) => Promis
  * Asks a resident that the registry knows: an object of any other name would be made by being asked. While the registry
  * cannot be read nobody is held up by it, since no run fails on a flag that it could not read.
  */
-export async function askResident<T>(env: Env, resource: string, ask: (resident: ResidentPort) => Promise<T>): Promise<T> {
+export async function askResident<T>(
+  env: Env,
+  resource: string,
+  ask: (resident: ResidentPort) => Promise<T>,
+): Promise<T> {
   const known = await within(REAL.connectMs, registryOf(env).knows(resource)).catch(() => undefined);
   if (known === false) raise("NO_SUCH_RESIDENT", resource);
   return heard(resource, ask(residentOf(env, resource)));

@@ -52,8 +52,13 @@ export async function op(env: Env, root: Root, raw: unknown): Promise<Response> 
   const live = (await agent.procs()).filter((proc) => proc.thread === body.threadKey && proc.end === null);
   const processes = live.map((proc) => ({ id: proc.id, pid: proc.pid ?? 0, command: proc.argv.join(" ") }));
   if (body.op === "stop") await agent.stopThread(ticket.slug);
-  const said = body.op === "push" ? await agent.push(body.threadKey).then(({ branch, remote }) => `${branch} pushed to ${remote}`) : "";
-  const work = await agent.keep(ticket.slug).catch((error: unknown) => (problemIn(error) === undefined ? raise("INTERNAL", "keep") : null));
+  const said =
+    body.op === "push"
+      ? await agent.push(body.threadKey).then(({ branch, remote }) => `${branch} pushed to ${remote}`)
+      : "";
+  const work = await agent
+    .keep(ticket.slug)
+    .catch((error: unknown) => (problemIn(error) === undefined ? raise("INTERNAL", "keep") : null));
   return Response.json({ op: body.op, processes, work, said });
 }
 

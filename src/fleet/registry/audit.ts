@@ -38,8 +38,15 @@ export function auditOf(sql: SqlStorage): Audit {
     add(one, at) {
       sql.exec(
         "INSERT INTO audit (at, what, principal, drainId, resource, runId, cause, reason, asker) VALUES (?,?,?,?,?,?,?,?,?)",
-        at, one.what, one.principal, one.drainId ?? null, one.resource ?? null, one.runId ?? null,
-        one.cause ?? null, one.reason ?? null, one.by ?? null,
+        at,
+        one.what,
+        one.principal,
+        one.drainId ?? null,
+        one.resource ?? null,
+        one.runId ?? null,
+        one.cause ?? null,
+        one.reason ?? null,
+        one.by ?? null,
       );
       sql.exec("DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?", LIMIT.auditRows);
     },

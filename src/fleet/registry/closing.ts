@@ -4,7 +4,17 @@ import { decideDrain, decideLift, liveDrains, type Drain } from "#core/drain.ts"
 import { decideLook } from "#core/look.ts";
 import { countLook, registeredUntil, sumOf } from "#core/quiet.ts";
 import { fail, ok, type Result } from "#core/result.ts";
-import { abandonSeal, beginSeal, finishSeal, nextSeal, sealOf, type SealEffect, type SealFact, type SealReply, type SealResult } from "#core/seal.ts";
+import {
+  abandonSeal,
+  beginSeal,
+  finishSeal,
+  nextSeal,
+  sealOf,
+  type SealEffect,
+  type SealFact,
+  type SealReply,
+  type SealResult,
+} from "#core/seal.ts";
 import { REAL } from "#core/budgets.ts";
 import { clockOf, type Instant } from "#core/time.ts";
 import type { DrainBody, UndrainBody } from "#wire/drain.ts";
@@ -30,7 +40,11 @@ export function look(registry: Registry, question: LookQuestion): LookReply {
 }
 
 /** `POST /drain`. */
-export function drain(registry: Registry, body: DrainBody, principal: string): Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem> {
+export function drain(
+  registry: Registry,
+  body: DrainBody,
+  principal: string,
+): Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem> {
   const { store, root, audit } = registry;
   settleEnded(registry);
   const now = root.clock.now();
@@ -44,18 +58,29 @@ export function drain(registry: Registry, body: DrainBody, principal: string): R
   writeBook(registry, answer.book);
   const { kind } = answer;
   if (kind === "created" || !body.deploy) {
-    audit.add({ what: kind === "created" ? "drain" : "renew", principal, drainId: body.id, by: body.by, reason: body.reason }, now);
+    audit.add(
+      { what: kind === "created" ? "drain" : "renew", principal, drainId: body.id, by: body.by, reason: body.reason },
+      now,
+    );
   }
   changed(registry);
   return ok({ kind, drain: answer.drain, now });
 }
 
-function liftOne(registry: Registry, id: string, body: UndrainBody, principal: string): Omit<UndrainReply, "remaining"> {
+function liftOne(
+  registry: Registry,
+  id: string,
+  body: UndrainBody,
+  principal: string,
+): Omit<UndrainReply, "remaining"> {
   const { store, root, audit } = registry;
   const now = root.clock.now();
   const answer = decideLift(store.book(), { id, outcome: body.outcome }, root.settings.drainId, now);
   if (answer.kind === "deferred") {
-    audit.add({ what: "liftDeferred", principal, drainId: id, by: answer.drain.by, reason: `upload ${body.outcome}` }, now);
+    audit.add(
+      { what: "liftDeferred", principal, drainId: id, by: answer.drain.by, reason: `upload ${body.outcome}` },
+      now,
+    );
     return { kind: "deferred", deferredUntil: answer.at };
   }
   writeBook(registry, answer.book);
@@ -84,7 +109,11 @@ function unreadable(registry: Registry, resource: string, why: string): SealRepl
   return { resource, word: { kind: "unreadable" } };
 }
 
-async function askOne(registry: Registry, resource: string, seal: { drainId: string; attempt: number; until: Instant }): Promise<SealReply> {
+async function askOne(
+  registry: Registry,
+  resource: string,
+  seal: { drainId: string; attempt: number; until: Instant },
+): Promise<SealReply> {
   try {
     const reply = await within(REAL.sealAskMs, residentOf(registry.env, resource).seal(seal));
     if (reply === undefined) return unreadable(registry, resource, "it does not answer");
@@ -101,7 +130,9 @@ function unseal(registry: Registry, id: string, effect: Extract<SealEffect, { do
   writeBook(registry, abandonSeal(registry.store.book(), id, effect.attempt, registry.root.clock.now()));
   for (const resource of effect.resources) {
     const told = residentOf(registry.env, resource).unseal(effect.attempt);
-    registry.state.waitUntil(told.catch((error: unknown) => registry.root.log("info", "unseal lost", { resource, error: messageOf(error) })));
+    registry.state.waitUntil(
+      told.catch((error: unknown) => registry.root.log("info", "unseal lost", { resource, error: messageOf(error) })),
+    );
   }
 }
 
@@ -115,7 +146,12 @@ async function perform(registry: Registry, id: string, effect: SealEffect): Prom
     }
     case "ask": {
       const { attempt, until } = effect;
-      return { kind: "asked", replies: await Promise.all(effect.resources.map((one) => askOne(registry, one, { drainId: id, attempt, until }))) };
+      return {
+        kind: "asked",
+        replies: await Promise.all(
+          effect.resources.map((one) => askOne(registry, one, { drainId: id, attempt, until })),
+        ),
+      };
     }
     case "finish": {
       const finished = finishSeal(store.book(), id, effect.attempt, root.clock.now());
@@ -136,11 +172,17 @@ async function sealFleet(registry: Registry, id: string): Promise<SealResult> {
 
 const namesOf = (replies: readonly SealReply[]): string =>
   replies
-    .map(({ resource, word }) => (word.kind === "busy" ? `${resource} has ${word.runIds.join(", ")}` : `${resource} is ${word.kind}`))
+    .map(({ resource, word }) =>
+      word.kind === "busy" ? `${resource} has ${word.runIds.join(", ")}` : `${resource} is ${word.kind}`,
+    )
     .join("; ");
 
 /** `POST /seal`: walks `nextSeal` over this registry and its residents. */
-export async function seal(registry: Registry, id: string, principal: string): Promise<Result<{ drain: Drain; now: Instant }, Problem>> {
+export async function seal(
+  registry: Registry,
+  id: string,
+  principal: string,
+): Promise<Result<{ drain: Drain; now: Instant }, Problem>> {
   const { audit, root } = registry;
   settleEnded(registry);
   const asked = root.clock.now();
@@ -148,10 +190,13 @@ export async function seal(registry: Registry, id: string, principal: string): P
   const now = root.clock.now();
   if (result.kind === "over") return fail(problemOf("DRAIN_OVER", `drain ${id} was lifted or has ended`));
   if (result.kind === "busy") {
-    const detail = result.residents.length === 0 ? "a run was admitted while the residents were asked" : namesOf(result.residents);
+    const detail =
+      result.residents.length === 0 ? "a run was admitted while the residents were asked" : namesOf(result.residents);
     audit.add({ what: "sealRefused", principal, drainId: id, reason: detail }, now);
     changed(registry);
-    const unreadable = result.residents.filter((reply) => reply.word.kind === "unreadable").map((reply) => reply.resource);
+    const unreadable = result.residents
+      .filter((reply) => reply.word.kind === "unreadable")
+      .map((reply) => reply.resource);
     return fail(problemOf("SEAL_BUSY", detail, { residents: result.residents, unreadable }));
   }
   const { by, reason, phaseSince } = result.drain;

@@ -17,7 +17,9 @@ import { newMeta, type Meta } from "./store.ts";
 function frozen({ store, root }: Registry): Problem | undefined {
   const drain = membershipFrozen(store.book(), root.clock.now());
   if (drain === undefined) return undefined;
-  return problemOf("MEMBERSHIP_FROZEN", `${drain.by} is swapping since ${clockOf(drain.phaseSince)}`, { draining: drain });
+  return problemOf("MEMBERSHIP_FROZEN", `${drain.by} is swapping since ${clockOf(drain.phaseSince)}`, {
+    draining: drain,
+  });
 }
 
 /** Writes a new resident down. It counts from here on: a seal asks it too. What comes to nothing leaves no row in the audit log. */
@@ -43,7 +45,12 @@ export function onboarded(registry: Registry, resource: string): void {
 }
 
 /** Forgets a resident. One with runs in flight stays, unless it could not even be made; so does one that cannot be taken away. */
-export async function offboard(registry: Registry, resource: string, principal: string, failed: string | null): Promise<Result<null, Problem>> {
+export async function offboard(
+  registry: Registry,
+  resource: string,
+  principal: string,
+  failed: string | null,
+): Promise<Result<null, Problem>> {
   const { store, root, audit, env } = registry;
   const meta = store.meta(resource);
   if (meta === undefined) return fail(problemOf("NO_SUCH_RESIDENT", resource));
@@ -87,7 +94,12 @@ export async function reconfigure(
 }
 
 /** Ends one run in flight, wherever it is, with a reason (admin). */
-export async function releaseRun(registry: Registry, runId: string, reason: string, principal: string): Promise<Result<ReleaseAnswer, Problem>> {
+export async function releaseRun(
+  registry: Registry,
+  runId: string,
+  reason: string,
+  principal: string,
+): Promise<Result<ReleaseAnswer, Problem>> {
   const { store, root, audit, env } = registry;
   const entry = store.entries().find((one) => one.rows.some((row) => row.runId === runId));
   if (entry === undefined) return fail(problemOf("NO_SUCH_RUN", runId));
@@ -116,7 +128,11 @@ async function askFresh(registry: Registry, resource: string): Promise<void> {
 /** Whether only the resident itself can say how it is: it is busy, could not be read, or was last heard of on another image. */
 function wantsFresh({ store, root }: Registry, meta: Meta): boolean {
   const { rows, counted } = store.entry(meta.resource);
-  return !meta.readable || rows.length + counted.length > 0 || (meta.image !== null && meta.image !== root.settings.build.image);
+  return (
+    !meta.readable ||
+    rows.length + counted.length > 0 ||
+    (meta.image !== null && meta.image !== root.settings.build.image)
+  );
 }
 
 /** Asks afresh, in bounded batches, the residents of which the sum does not know enough. */

@@ -74,7 +74,10 @@ export function takeReport(registry: Registry, report: Report): boolean {
   const image = report.image ?? (looked ? null : meta.image);
   const bootId = report.bootId ?? (looked ? null : meta.bootId);
   const made = meta.made || after.rows.some((row) => row.state === "running" && row.kind !== "provision");
-  const suspects = report.suspects === null ? meta.suspects.filter((id) => after.rows.some((row) => row.runId === id)) : [...report.suspects];
+  const suspects =
+    report.suspects === null
+      ? meta.suspects.filter((id) => after.rows.some((row) => row.runId === id))
+      : [...report.suspects];
   const told = { ...meta, ops, image, bootId, made, suspects, readable: true };
   if (JSON.stringify(told) !== JSON.stringify(meta)) store.writeMeta(told);
   if (after === before) return false;

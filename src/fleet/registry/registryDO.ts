@@ -19,6 +19,7 @@ import type { Registry } from "./registryParts.ts";
 import { registryStore } from "./store.ts";
 import { drainsView, frameOf, residentsView } from "./views.ts";
 
+/** The one registry (protocol.md, "The drain record", "Quiet, seal, swap"): what it answers is in the pieces it is a shell over. */
 export class RegistryDO extends DurableObject<Env> implements RegistryPort {
   readonly #registry: Registry;
 
@@ -28,9 +29,11 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
     const store = registryStore(state.storage.kv);
     this.#registry = { env, root: rootOf(env, "registry"), store, audit, state };
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
+    this.#registry.root.log("info", "boot");
     this.#noteGeneration();
     const unreadable = unreadableDrains(store.book());
-    if (unreadable > 0) this.#registry.root.log("error", "drains that this build cannot read close nothing for a run", { unreadable });
+    if (unreadable > 0)
+      this.#registry.root.log("error", "drains that this build cannot read close nothing for a run", { unreadable });
   }
 
   #noteGeneration(): void {
@@ -38,7 +41,10 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
     const { generation, drainId } = root.settings;
     if (store.servedGeneration() === generation) return;
     store.writeServedGeneration(generation);
-    audit.add({ what: "swapped", principal: "registry", drainId, reason: `generation ${generation}` }, root.clock.now());
+    audit.add(
+      { what: "swapped", principal: "registry", drainId, reason: `generation ${generation}` },
+      root.clock.now(),
+    );
   }
 
   async knows(resource: string): Promise<boolean> {
@@ -55,7 +61,10 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
     if (takeReport(this.#registry, report)) changed(this.#registry);
   }
 
-  async drain(body: DrainBody, principal: string): Promise<Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem>> {
+  async drain(
+    body: DrainBody,
+    principal: string,
+  ): Promise<Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem>> {
     return closing.drain(this.#registry, body, principal);
   }
 

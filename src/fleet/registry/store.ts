@@ -42,7 +42,8 @@ const metaSchema = onboardBodySchema.extend({
 export type Meta = z.infer<typeof metaSchema>;
 
 /** A resident as it is written down first. */
-export const newMeta = (body: z.infer<typeof onboardBodySchema>, onboardedBy: string): Meta => metaSchema.parse({ ...body, onboardedBy });
+export const newMeta = (body: z.infer<typeof onboardBodySchema>, onboardedBy: string): Meta =>
+  metaSchema.parse({ ...body, onboardedBy });
 
 export interface RegistryStore {
   book(): DrainBook;
@@ -83,7 +84,16 @@ function writeBook(kv: SyncKvStorage, before: DrainBook, after: DrainBook): void
 }
 
 const UNREAD_META: Omit<Meta, "resource"> = {
-  url: "(a record that this build cannot read)", setup: null, test: null, made: true, readable: false, ops: 0, image: null, bootId: null, suspects: [], onboardedBy: "unknown",
+  url: "(a record that this build cannot read)",
+  setup: null,
+  test: null,
+  made: true,
+  readable: false,
+  ops: 0,
+  image: null,
+  bootId: null,
+  suspects: [],
+  onboardedBy: "unknown",
 };
 
 /** A resident whose record this build cannot read belongs to the fleet all the same: a seal asks it, and a deploy is told. */
@@ -96,7 +106,10 @@ function readMetas(kv: SyncKvStorage): Meta[] {
 
 /** What is known of each resident's rows, and the residents of which this build cannot read it. */
 function readEntries(kv: SyncKvStorage): { entries: Entry[]; unread: string[] } {
-  const read = [...kv.list({ prefix: "entry:" })].map(([key, stored]) => ({ key, read: entrySchema.safeParse(stored) }));
+  const read = [...kv.list({ prefix: "entry:" })].map(([key, stored]) => ({
+    key,
+    read: entrySchema.safeParse(stored),
+  }));
   return {
     entries: read.flatMap((one) => (one.read.success ? [one.read.data] : [])),
     unread: read.flatMap((one) => (one.read.success ? [] : [one.key.slice("entry:".length)])),
@@ -110,7 +123,9 @@ function readEntries(kv: SyncKvStorage): { entries: Entry[]; unread: string[] } 
 export function registryStore(kv: SyncKvStorage): RegistryStore {
   const { entries: known, unread } = readEntries(kv);
   const entries = new Map(known.map((entry) => [entry.resource, entry]));
-  const metas = new Map(readMetas(kv).map((meta) => [meta.resource, unread.includes(meta.resource) ? { ...meta, readable: false } : meta]));
+  const metas = new Map(
+    readMetas(kv).map((meta) => [meta.resource, unread.includes(meta.resource) ? { ...meta, readable: false } : meta]),
+  );
   let book = readBook(kv);
   return {
     book: () => book,

@@ -14,7 +14,15 @@ function runsOf({ store }: Registry): RunRow[] {
   return store.entries().flatMap((entry) => {
     const suspects = store.meta(entry.resource)?.suspects ?? [];
     return entry.rows.map(({ runId, threadKey, kind, state, generation, since, leaseUntil }) => ({
-      resource: entry.resource, runId, threadKey, kind, state, generation, since, leaseUntil, suspect: suspects.includes(runId),
+      resource: entry.resource,
+      runId,
+      threadKey,
+      kind,
+      state,
+      generation,
+      since,
+      leaseUntil,
+      suspect: suspects.includes(runId),
     }));
   });
 }

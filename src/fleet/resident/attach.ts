@@ -1,7 +1,14 @@
 // Attach, as the resident carries it out: walks `nextAttach`, performing the one effect that each state names.
 
 import { LIMIT, REAL } from "#core/budgets.ts";
-import { attachOf, nextAttach, type AttachAnswer, type AttachEffect, type AttachFact, type ProvisionFailure } from "#core/gate.ts";
+import {
+  attachOf,
+  nextAttach,
+  type AttachAnswer,
+  type AttachEffect,
+  type AttachFact,
+  type ProvisionFailure,
+} from "#core/gate.ts";
 import type { LookId } from "#core/quiet.ts";
 import type { AttachAsk, Registration } from "#core/registration.ts";
 import { admitStep, arriveStep, endStep, rowStep, type Look } from "#core/resident.ts";
@@ -47,7 +54,11 @@ async function inSlot<T>({ memory }: Resident, work: () => Promise<T>): Promise<
 type Tree = Awaited<ReturnType<AgentClient["worktree"]>>;
 
 /** The worktree that a registered run has had, without a word to the repository that it came from; none without a mirror. */
-async function standingTree(agent: AgentClient, ask: Parameters<AgentClient["worktree"]>[0], say: Say): Promise<Tree | undefined> {
+async function standingTree(
+  agent: AgentClient,
+  ask: Parameters<AgentClient["worktree"]>[0],
+  say: Say,
+): Promise<Tree | undefined> {
   try {
     return await agent.worktree(ask, say);
   } catch (error) {
@@ -94,7 +105,10 @@ async function askRegistry(work: Work, seal: number | null): Promise<AttachFact>
     work.quietBy = reply.quietBy;
     return { kind: "closed", drain: reply.drain };
   } catch (error) {
-    resident.root.log("error", "the registry cannot be read: no drain for this run", { runId: ask.runId, error: messageOf(error) });
+    resident.root.log("error", "the registry cannot be read: no drain for this run", {
+      runId: ask.runId,
+      error: messageOf(error),
+    });
     return { kind: "looked", look: { kind: "unreadable" } };
   }
 }
@@ -156,7 +170,9 @@ function arrive(work: Work): AttachFact {
   const { storage, root, memory } = resident;
   const leading = memory.leading.get(ask.runId);
   work.leader = leading === work ? undefined : leading;
-  const arrival = storage.step((store) => arriveStep(store, ask, work.leader !== undefined, root.budgets, root.clock.now()));
+  const arrival = storage.step((store) =>
+    arriveStep(store, ask, work.leader !== undefined, root.budgets, root.clock.now()),
+  );
   if (arrival.kind !== "join") memory.leading.set(ask.runId, work);
   return { kind: "arrived", arrival, seal: storage.now().seal };
 }
@@ -182,7 +198,14 @@ async function join(work: Work): Promise<AttachFact> {
 function drainingProblem(answer: Extract<AttachAnswer, { kind: "draining" }>, quietBy: number | null): Problem {
   const { drain, seal } = answer;
   const until = drain?.until ?? seal?.until ?? 0;
-  const record = drain ?? { id: seal?.drainId ?? "unknown", until, by: "a deploy", reason: "sealed; the registry cannot be read", deploy: true, phase: "swapping" };
+  const record = drain ?? {
+    id: seal?.drainId ?? "unknown",
+    until,
+    by: "a deploy",
+    reason: "sealed; the registry cannot be read",
+    deploy: true,
+    phase: "swapping",
+  };
   const detail = `draining: ${record.by} — ${record.reason}, until ${clockOf(until)}`;
   return problemOf("DRAINING", detail, { error: detail, draining: record, quietBy });
 }
@@ -192,7 +215,11 @@ function problemOfAnswer(answer: Exclude<AttachAnswer, { kind: "admitted" }>, wo
     case "draining":
       return drainingProblem(answer, work.quietBy);
     case "threadBusy":
-      return problemOf("THREAD_BUSY", `run ${answer.row.runId} holds ${answer.row.threadKey}, its lease ends ${clockOf(answer.row.leaseUntil)}`, { runId: answer.row.runId });
+      return problemOf(
+        "THREAD_BUSY",
+        `run ${answer.row.runId} holds ${answer.row.threadKey}, its lease ends ${clockOf(answer.row.leaseUntil)}`,
+        { runId: answer.row.runId },
+      );
     case "oldGeneration":
       return problemOf("OLD_GENERATION", `generation ${answer.row.generation} of run ${answer.row.runId} is attached`);
     case "leaseSpent":
@@ -213,10 +240,20 @@ function bindingOf(work: Work, row: Registration, again: boolean): Binding {
   const made = work.made ?? { path: "", branch: "", base: "", head: "" };
   const { runId, threadKey, generation, kind, leaseUntil } = row;
   return {
-    resource, runId, threadKey, generation, kind, again, leaseUntil,
+    resource,
+    runId,
+    threadKey,
+    generation,
+    kind,
+    again,
+    leaseUntil,
     fleetGeneration: root.settings.generation,
-    workspace: made.path, branch: made.branch, base: made.base, head: made.head,
-    bootId: memory.running?.bootId ?? "", image: memory.running?.imageId ?? "",
+    workspace: made.path,
+    branch: made.branch,
+    base: made.base,
+    head: made.head,
+    bootId: memory.running?.bootId ?? "",
+    image: memory.running?.imageId ?? "",
     admittedAt: root.clock.now(),
   };
 }
@@ -251,20 +288,29 @@ function broke(work: Work, error: unknown): void {
   resident.root.log("error", "an attach broke", { runId: ask.runId, error: messageOf(error) });
   if (work.leader === undefined) dropUnfinished(resident, ask.runId);
   if (work.look !== null) closeLook(resident, work.look, false);
-  const answer: AttachAnswer = { kind: "failed", why: { code: problem.code, detail: problem.detail, transient: false } };
+  const answer: AttachAnswer = {
+    kind: "failed",
+    why: { code: problem.code, detail: problem.detail, transient: false },
+  };
   flight.answer(answer);
   flight.decide({ answer, problem });
   flight.land({ problem });
 }
 
 /** Begins one attach; a second one of the same run follows the one under way, from its look to its last line. */
-export function beginAttach(
-  resident: Resident,
-  ask: AttachAsk,
-  makeIt: MakeIt,
-): Flight<Binding> {
+export function beginAttach(resident: Resident, ask: AttachAsk, makeIt: MakeIt): Flight<Binding> {
   const flight = takeOff<Binding>();
-  const work: Work = { resident, ask, threadKey: ask.threadKey, provision: makeIt, flight, leader: undefined, look: null, made: null, quietBy: null };
+  const work: Work = {
+    resident,
+    ask,
+    threadKey: ask.threadKey,
+    provision: makeIt,
+    flight,
+    leader: undefined,
+    look: null,
+    made: null,
+    quietBy: null,
+  };
   const { leading } = resident.memory;
   const flown = fly(work)
     .catch((error: unknown) => broke(work, error))
@@ -283,14 +329,27 @@ function threadOf({ storage, memory }: Resident, runId: string): string | undefi
 /** `POST /attach`: a refusal is a real status, decided before the first byte; what is admitted is streamed. */
 export async function attach(resident: Resident, body: AttachBody): Promise<Response> {
   const { runId, threadKey, generation, runKind, remainingMs, parent, replace } = body;
-  const ask: AttachAsk = { runId, threadKey, generation, kind: parent === null ? "run" : "child", runKind, remainingMs, parent, replace };
+  const ask: AttachAsk = {
+    runId,
+    threadKey,
+    generation,
+    kind: parent === null ? "run" : "child",
+    runKind,
+    remainingMs,
+    parent,
+    replace,
+  };
   const thread = threadOf(resident, runId) ?? threadKey;
   if (thread !== threadKey) {
-    return problemAnswer(problemOf("BAD_FIELD", `threadKey: run ${runId} works in thread ${thread}`, { field: "threadKey" }));
+    return problemAnswer(
+      problemOf("BAD_FIELD", `threadKey: run ${runId} works in thread ${thread}`, { field: "threadKey" }),
+    );
   }
   const flight = beginAttach(resident, ask, (say, again) => makeWorkspace(resident, body, say, again));
   const refusal = await flight.refused;
   if (refusal !== null) return problemAnswer(refusal.problem);
-  const lines = streamFlight(flight, (landing) => ("binding" in landing ? { type: "binding", ...landing } : { type: "error", ...landing }));
+  const lines = streamFlight(flight, (landing) =>
+    "binding" in landing ? { type: "binding", ...landing } : { type: "error", ...landing },
+  );
   return new Response(lines, { headers: { "content-type": "application/x-ndjson" } });
 }

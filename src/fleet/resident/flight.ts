@@ -65,7 +65,10 @@ export function takeOff<B>(): Takeoff<B> {
 }
 
 /** Streams a flight as ndjson: progress and heartbeats, then the one last line that `last` makes of its landing. */
-export function streamFlight<B>(flight: Flight<B>, last: (landing: Landing<B>) => Record<string, unknown>): ReadableStream<Uint8Array> {
+export function streamFlight<B>(
+  flight: Flight<B>,
+  last: (landing: Landing<B>) => Record<string, unknown>,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let end = (): void => undefined;
   return new ReadableStream<Uint8Array>({

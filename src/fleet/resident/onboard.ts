@@ -12,7 +12,11 @@ import { streamFlight, type Flight, type Landing, type Workspace } from "./fligh
 import { release } from "./release.ts";
 import { agentOf, type Resident } from "./resident.ts";
 
-async function makeMirror(resident: Resident, { url, setup }: OnboardBody, say: (line: string) => void): Promise<MirrorResult> {
+async function makeMirror(
+  resident: Resident,
+  { url, setup }: OnboardBody,
+  say: (line: string) => void,
+): Promise<MirrorResult> {
   const agent = await agentOf(resident, true);
   if (agent === undefined) throw new Error("the container did not start");
   return agent.mirror({ url, setup, ref: null }, say);
@@ -34,7 +38,14 @@ async function settle(resident: Resident, landing: Landing<Binding>): Promise<La
 export async function provisionResident(resident: Resident, body: OnboardBody): Promise<Response> {
   const runId = `provision-${crypto.randomUUID()}`;
   const ask: AttachAsk = {
-    runId, threadKey: "provision", generation: 0, kind: "provision", runKind: "provision", remainingMs: null, parent: null, replace: { by: "nobody" },
+    runId,
+    threadKey: "provision",
+    generation: 0,
+    kind: "provision",
+    runKind: "provision",
+    remainingMs: null,
+    parent: null,
+    replace: { by: "nobody" },
   };
   let commit = "";
   const flight = beginAttach(resident, ask, async (say): Promise<Workspace> => {
@@ -51,6 +62,8 @@ export async function provisionResident(resident: Resident, body: OnboardBody): 
   }
   const settled: Flight<Binding> = { ...flight, landing };
   const last = (landed: Landing<Binding>): Record<string, unknown> =>
-    "binding" in landed ? { type: "resident", resource: resident.resource, ref: landed.binding.branch, commit } : { type: "error", ...landed };
+    "binding" in landed
+      ? { type: "resident", resource: resident.resource, ref: landed.binding.branch, commit }
+      : { type: "error", ...landed };
   return new Response(streamFlight(settled, last), { headers: { "content-type": "application/x-ndjson" } });
 }

@@ -1,7 +1,14 @@
 // Releases, as the resident carries them out: walks `nextRelease`. A detach, a lease's end, an admin and a replacement all come here.
 
 import { leaseSpent } from "#core/registration.ts";
-import { nextRelease, releaseOf, type ReleaseAnswer, type ReleaseBy, type ReleaseEffect, type ReleaseFact } from "#core/release.ts";
+import {
+  nextRelease,
+  releaseOf,
+  type ReleaseAnswer,
+  type ReleaseBy,
+  type ReleaseEffect,
+  type ReleaseFact,
+} from "#core/release.ts";
 import { endStep } from "#core/resident.ts";
 import { CLOCK } from "#core/budgets.ts";
 import type { Work } from "#wire/attach.ts";

@@ -18,6 +18,7 @@ import { endSpentLeases, release, sweepIfDue } from "./release.ts";
 import { agentOf, arm, flush, newMemory, reportOf, suspectsOf, type Resident } from "./resident.ts";
 import { residentStorage } from "./store.ts";
 
+/** One resident (protocol.md, "The gate"): storage, boot and alarm; what it answers is in the pieces it is a shell over. */
 export class ResidentDO extends DurableObject<Env> implements ResidentPort {
   #resident: Resident | undefined;
 
@@ -32,8 +33,17 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     const root = rootOf(this.env, resource);
     const storage = residentStorage(this.ctx.storage);
     storage.step((store) => ({ store: bootStep(store), found: null }));
+    root.log("info", "boot", { incarnation: storage.now().incarnation });
     const container = hostContainer(this.env, root, resource);
-    const resident: Resident = { env: this.env, root, state: this.ctx, storage, resource, container, memory: newMemory() };
+    const resident: Resident = {
+      env: this.env,
+      root,
+      state: this.ctx,
+      storage,
+      resource,
+      container,
+      memory: newMemory(),
+    };
     this.#resident = resident;
     if (storage.sweepAt() === null) storage.writeSweepAt(root.clock.now() + CLOCK.sweepIdleMs);
     arm(resident);
@@ -83,7 +93,8 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
   async ticket(threadKey: string, runId: string): Promise<Result<Ticket, Problem>> {
     const resident = this.#resident;
     const row = resident?.storage.step((store) => touchStep(store, threadKey, runId)) ?? null;
-    if (resident === undefined || row === null) return fail(problemOf("NEEDS_ATTACH", `thread ${threadKey}, run ${runId}`));
+    if (resident === undefined || row === null)
+      return fail(problemOf("NEEDS_ATTACH", `thread ${threadKey}, run ${runId}`));
     flush(resident);
     await agentOf(resident, false);
     const { running } = resident.memory;
@@ -100,7 +111,9 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     try {
       if (pathname === "/onboard") return await this.#onboard(body);
       if (this.#resident === undefined) return problemAnswer(problemOf("NO_SUCH_RESIDENT", "it was never onboarded"));
-      return pathname === "/attach" ? await this.#attach(this.#resident, body) : await this.#detach(this.#resident, body);
+      return pathname === "/attach"
+        ? await this.#attach(this.#resident, body)
+        : await this.#detach(this.#resident, body);
     } catch (error) {
       return problemAnswer(problemIn(error) ?? problemOf("INTERNAL", messageOf(error)));
     }

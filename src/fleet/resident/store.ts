@@ -24,8 +24,15 @@ function unreadableRow(key: string): Registration {
   const threadKey = key.slice("row:".length);
   const runId = `unreadable-${threadKey.replaceAll(/[^A-Za-z0-9_-]/g, "-")}`.slice(0, 64);
   return {
-    runId, threadKey, kind: "run", generation: Number.MAX_SAFE_INTEGER, state: "running", seq: 0, since: 0,
-    leaseUntil: FAR, parent: null,
+    runId,
+    threadKey,
+    kind: "run",
+    generation: Number.MAX_SAFE_INTEGER,
+    state: "running",
+    seq: 0,
+    since: 0,
+    leaseUntil: FAR,
+    parent: null,
   };
 }
 
@@ -50,7 +57,8 @@ function load(kv: SyncKvStorage): ResidentStore {
 function save(kv: SyncKvStorage, before: ResidentStore, after: ResidentStore): void {
   const { rows, ...gate } = after;
   kv.put("gate", gate);
-  for (const row of before.rows) if (!rows.some((kept) => kept.threadKey === row.threadKey)) kv.delete(`row:${row.threadKey}`);
+  for (const row of before.rows)
+    if (!rows.some((kept) => kept.threadKey === row.threadKey)) kv.delete(`row:${row.threadKey}`);
   for (const row of rows) if (!before.rows.includes(row)) kv.put(`row:${row.threadKey}`, row);
 }
 
@@ -86,9 +94,19 @@ export function residentStorage(storage: DurableObjectStorage): ResidentStorage 
       return meta.success ? meta.data : undefined;
     },
     writeMeta: (meta) => kv.put("meta", meta),
-    sweepAt: () => z.number().nullable().catch(null).parse(kv.get("sweepAt") ?? null),
+    sweepAt: () =>
+      z
+        .number()
+        .nullable()
+        .catch(null)
+        .parse(kv.get("sweepAt") ?? null),
     writeSweepAt: (at) => kv.put("sweepAt", at),
-    slug: (threadKey) => z.string().optional().catch(undefined).parse(kv.get(`slug:${threadKey}`)),
+    slug: (threadKey) =>
+      z
+        .string()
+        .optional()
+        .catch(undefined)
+        .parse(kv.get(`slug:${threadKey}`)),
     writeSlug: (threadKey, slug) => kv.put(`slug:${threadKey}`, slug),
   };
 }
