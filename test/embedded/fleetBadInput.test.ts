@@ -42,16 +42,27 @@ async function refusesAll(rows: readonly Bad[]): Promise<void> {
   const before = await state();
   for (const { says, scope, path, body, code, field } of rows) {
     const problem = await fleet.refusal(scope, path, body);
-    assert.deepEqual([problem.code, problem.field, problem.status], [code, field, ERRORS[code].status], `${path}: ${says}: ${problem.detail}`);
+    assert.deepEqual(
+      [problem.code, problem.field, problem.status],
+      [code, field, ERRORS[code].status],
+      `${path}: ${says}: ${problem.detail}`,
+    );
     assert.ok(problem.detail.length > 0 && problem.next.length > 0, says);
   }
   assert.deepEqual(await state(), before);
 }
 
 const drain = { id: "bad-input", minutes: 65, by: "a test", reason: "bad input" };
-const of = (path: string, scope: Scope, good: object) => (says: string, field: string, wrong: unknown): Bad => ({
-  says, scope, path, body: { ...good, [field.split(".")[0] ?? ""]: wrong }, code: "BAD_FIELD", field,
-});
+const of =
+  (path: string, scope: Scope, good: object) =>
+  (says: string, field: string, wrong: unknown): Bad => ({
+    says,
+    scope,
+    path,
+    body: { ...good, [field.split(".")[0] ?? ""]: wrong },
+    code: "BAD_FIELD",
+    field,
+  });
 
 test("a drain is asked for in whole minutes within the cap, with a short by and reason", async () => {
   const bad = of("/drain", "drain", drain);
@@ -76,10 +87,35 @@ test("a lift, a seal and a release want what they name", async () => {
     of("/undrain", "drain", { id: "bad-input" })("an outcome that is none", "outcome", "fine"),
     { says: "no id", scope: "drain", path: "/seal", body: {}, code: "BAD_FIELD", field: "id" },
     { says: "an id never seen", scope: "drain", path: "/seal", body: { id: "never-seen" }, code: "DRAIN_OVER" },
-    { says: "no reason", scope: "admin", path: "/runs/release", body: { runId: "run-unknown" }, code: "BAD_FIELD", field: "reason" },
-    { says: "no such run", scope: "admin", path: "/runs/release", body: { runId: "run-unknown", reason: "r" }, code: "NO_SUCH_RUN" },
-    { says: "no such resident", scope: "admin", path: "/offboard", body: { resource: "repo:test/none" }, code: "NO_SUCH_RESIDENT" },
-    { says: "no such resident", scope: "admin", path: "/reconfigure", body: { resource: "repo:test/none" }, code: "NO_SUCH_RESIDENT" },
+    {
+      says: "no reason",
+      scope: "admin",
+      path: "/runs/release",
+      body: { runId: "run-unknown" },
+      code: "BAD_FIELD",
+      field: "reason",
+    },
+    {
+      says: "no such run",
+      scope: "admin",
+      path: "/runs/release",
+      body: { runId: "run-unknown", reason: "r" },
+      code: "NO_SUCH_RUN",
+    },
+    {
+      says: "no such resident",
+      scope: "admin",
+      path: "/offboard",
+      body: { resource: "repo:test/none" },
+      code: "NO_SUCH_RESIDENT",
+    },
+    {
+      says: "no such resident",
+      scope: "admin",
+      path: "/reconfigure",
+      body: { resource: "repo:test/none" },
+      code: "NO_SUCH_RESIDENT",
+    },
   ]);
 });
 
@@ -87,28 +123,47 @@ test("an attach names a resident, a thread, a run and a lease that can be", asyn
   const good = { ...fleet.newRun(app) };
   const bad = of("/attach", "operator", good);
   const longest = (await fleet.residents()).longestLeaseMs;
-  await refusesAll([
-    ...["app", "repo:app", "repo:../app", "repo:test/..", "repo:test/app/more", "repo:te st/app", `repo:test/${"a".repeat(300)}`].map((resource) =>
-      bad(`resource ${resource.slice(0, 30)}`, "resource", resource),
-    ),
-    { ...bad("a resident that is none", "resource", "repo:test/none"), code: "NO_SUCH_RESIDENT" as const },
-    ...["a b", "a\nb", "../a", "", "ü", "-a", "a\0b", "x".repeat(10 * 1024)].map((key) => bad(`thread ${key.slice(0, 9)}`, "threadKey", key)),
-    bad("no run", "runId", undefined),
-    ...[0, -1, 1.5, "45m", longest + 1, 24 * 60 * MINUTE].map((lease) => bad(`lease ${lease}`, "remainingMs", lease)),
-    bad("a generation below 0", "generation", -1),
-    ...["--upload-pack=x", "a..b~1", "a b", ""].map((ref) => bad(`ref ${ref}`, "ref", ref)),
-    bad("a parent that is no id", "parent", "x"),
-    bad("a replacement by nobody known", "replace.by", { by: "me" }),
-  ].map(({ field, ...row }) => (row.code === "BAD_FIELD" && field !== undefined ? { ...row, field } : row)));
+  await refusesAll(
+    [
+      ...[
+        "app",
+        "repo:app",
+        "repo:../app",
+        "repo:test/..",
+        "repo:test/app/more",
+        "repo:te st/app",
+        `repo:test/${"a".repeat(300)}`,
+      ].map((resource) => bad(`resource ${resource.slice(0, 30)}`, "resource", resource)),
+      { ...bad("a resident that is none", "resource", "repo:test/none"), code: "NO_SUCH_RESIDENT" as const },
+      ...["a b", "a\nb", "../a", "", "ü", "-a", "a\0b", "x".repeat(10 * 1024)].map((key) =>
+        bad(`thread ${key.slice(0, 9)}`, "threadKey", key),
+      ),
+      bad("no run", "runId", undefined),
+      ...[0, -1, 1.5, "45m", longest + 1, 24 * 60 * MINUTE].map((lease) => bad(`lease ${lease}`, "remainingMs", lease)),
+      bad("a generation below 0", "generation", -1),
+      ...["--upload-pack=x", "a..b~1", "a b", ""].map((ref) => bad(`ref ${ref}`, "ref", ref)),
+      bad("a parent that is no id", "parent", "x"),
+      bad("a replacement by nobody known", "replace.by", { by: "me" }),
+    ].map(({ field, ...row }) => (row.code === "BAD_FIELD" && field !== undefined ? { ...row, field } : row)),
+  );
 });
 
 test("what is done to a run names the run, and a resident that is none is not made by being asked", async () => {
   const run = fleet.newRun(app);
   const none = { ...run, resource: "repo:test/none" };
-  const calls = { "/exec": { procId: "proc-bad" }, "/read": { path: "a" }, "/write": { path: "a", data: "" }, "/op": { op: "status" } };
+  const calls = {
+    "/exec": { procId: "proc-bad" },
+    "/read": { path: "a" },
+    "/write": { path: "a", data: "" },
+    "/op": { op: "status" },
+  };
   await refusesAll([
     ...Object.entries(calls).map(([path, body]) => ({
-      says: "no resident", scope: "operator" as const, path, body: { ...none, ...body }, code: "NO_SUCH_RESIDENT" as const,
+      says: "no resident",
+      scope: "operator" as const,
+      path,
+      body: { ...none, ...body },
+      code: "NO_SUCH_RESIDENT" as const,
     })),
     { says: "no resident", scope: "operator", path: "/detach", body: none, code: "NO_SUCH_RESIDENT" },
     of("/exec", "operator", { ...run, procId: "proc-bad" })("an empty command", "command", []),
@@ -180,7 +235,10 @@ test("what is no git repository, or whose setup fails, does not become a residen
   const { url } = (await fleet.residents()).residents[0] ?? { url: "" };
   assert.equal(await last(url, "echo it breaks >&2; exit 3"), "SETUP_FAILED");
   assert.deepEqual(
-    [(await fleet.refusal("admin", "/onboard", { resource: app, url })).code, (await fleet.refusal("admin", "/onboard", { resource: "repo:test/bad", url: "--upload-pack=x" })).field],
+    [
+      (await fleet.refusal("admin", "/onboard", { resource: app, url })).code,
+      (await fleet.refusal("admin", "/onboard", { resource: "repo:test/bad", url: "--upload-pack=x" })).field,
+    ],
     ["RESIDENT_EXISTS", "url"],
   );
   const left = (await state()) as unknown[];

@@ -48,7 +48,10 @@ test("a registered run is admitted again while drained, its lease no later; an o
   const older = await fleet.attach(run, { generation: 1 });
   assert.deepEqual([older.status, older.problem?.code], [409, "OLD_GENERATION"]);
   assert.equal((await fleet.detach(run, 1)).kind, "superseded");
-  assert.deepEqual((await fleet.residents()).runs.map(({ runId, generation }) => [runId, generation]), [[run.runId, 2]]);
+  assert.deepEqual(
+    (await fleet.residents()).runs.map(({ runId, generation }) => [runId, generation]),
+    [[run.runId, 2]],
+  );
   const shorter = await fleet.admitted(run, { remainingMs: 5 * MINUTE, generation: 2 });
   assert.ok(shorter.leaseUntil < first.leaseUntil, "a lease may move earlier");
 });
@@ -61,7 +64,11 @@ test("another run of the thread is told who holds it, open or drained; only a wo
     return [status, problem?.code, problem?.["runId"]];
   };
   assert.deepEqual(await holder(), [409, "THREAD_BUSY", run.runId]);
-  assert.deepEqual(await holder({ replace: { by: "ledger", runId: "run-of-another-thread" } }), [409, "THREAD_BUSY", run.runId]);
+  assert.deepEqual(await holder({ replace: { by: "ledger", runId: "run-of-another-thread" } }), [
+    409,
+    "THREAD_BUSY",
+    run.runId,
+  ]);
   await fleet.drain("busy-deploy");
   assert.deepEqual(await holder(), [409, "THREAD_BUSY", run.runId]);
   await close("busy-person");
@@ -70,13 +77,20 @@ test("another run of the thread is told who holds it, open or drained; only a wo
   await fleet.exec(run, { id: "sleeper-1", shell: "echo up; exec sleep 1002" }, (out) => out.includes("up"));
   const taken = await fleet.admitted(other, { replace: { by: "person" } });
   assert.equal(taken.again, false);
-  assert.deepEqual((await fleet.residents()).runs.map((row) => row.runId), [other.runId]);
+  assert.deepEqual(
+    (await fleet.residents()).runs.map((row) => row.runId),
+    [other.runId],
+  );
   const { processes } = await fleet.control().inside(app);
   assert.ok(!processes.some((one) => one.command === "sleep 1002"), "the old run's process ended first");
   const third: Run = { ...fleet.newRun(app), threadKey: run.threadKey };
   await close("replace-person");
   const refused = await fleet.attach(third, { replace: { by: "ledger", runId: other.runId } });
-  assert.deepEqual([refused.status, refused.problem?.code], [503, "DRAINING"], "once the old run is over, it is judged like any other");
+  assert.deepEqual(
+    [refused.status, refused.problem?.code],
+    [503, "DRAINING"],
+    "once the old run is over, it is judged like any other",
+  );
   await fleet.untilResidents("the old run is gone", ({ runs }) => runs.length === 0);
 });
 
@@ -156,7 +170,11 @@ test("a thread without a registered run has to attach first; of a registered run
   for (const [route, body] of Object.entries(asks)) {
     assert.equal((await fleet.refusal("operator", `/${route}`, { ...stranger, ...body })).code, "NEEDS_ATTACH", route);
     const wrongRun = { ...run, runId: stranger.runId, ...body };
-    assert.equal((await fleet.refusal("operator", `/${route}`, wrongRun)).code, "NEEDS_ATTACH", `${route} of another run`);
+    assert.equal(
+      (await fleet.refusal("operator", `/${route}`, wrongRun)).code,
+      "NEEDS_ATTACH",
+      `${route} of another run`,
+    );
   }
   assert.equal((await fleet.ask("operator", "/write", { ...run, ...asks.write })).status, 200);
   assert.deepEqual((await fleet.ask("operator", "/read", { ...run, path: "a.txt" })).body, { data });
@@ -184,7 +202,9 @@ test("a lease's end is carried out by the resident alone: processes, a setsid es
   const shell = "setsid sleep 1003 & echo up; exec sleep 1004";
   await fleet.exec(run, { id: "left-alone", shell }, (out) => out.includes("up"));
   const sleeping = async (): Promise<string[]> =>
-    (await fleet.control().inside(app)).processes.map((one) => one.command).filter((one) => /^sleep 100[34]$/.test(one));
+    (await fleet.control().inside(app)).processes
+      .map((one) => one.command)
+      .filter((one) => /^sleep 100[34]$/.test(one));
   assert.deepEqual((await sleeping()).toSorted(), ["sleep 1003", "sleep 1004"]);
   await close("lease-end");
   await fleet.untilResidents("the row is gone", ({ runs }) => runs.length === 0);
@@ -206,7 +226,10 @@ test("a row with nothing alive is suspect, one with a process is not; an admin r
   });
   assert.equal(suspect.runId, idle.runId);
   assert.equal((await fleet.residents()).residents[0]?.suspect, 1);
-  assert.equal((await fleet.refusal("admin", "/runs/release", { runId: "run-unknown", reason: "a test" })).code, "NO_SUCH_RUN");
+  assert.equal(
+    (await fleet.refusal("admin", "/runs/release", { runId: "run-unknown", reason: "a test" })).code,
+    "NO_SUCH_RUN",
+  );
   const released = await fleet.ask("admin", "/runs/release", { runId: busy.runId, reason: "it hangs" });
   assert.equal(released.status, 200, released.text);
   await fleet.untilResidents("it is gone", ({ runs }) => runs.length === 1);

@@ -43,7 +43,8 @@ async function looksRight(name: RouteName, bearer: Bearer): Promise<void> {
   const what = `${method} ${path} with ${bearer}`;
   if (expected === undefined && method === "GET") {
     assert.equal(response.status, 200, what);
-    return void (await response.body?.cancel());
+    await response.body?.cancel();
+    return;
   }
   const problem = problemSchema.parse(jsonOf(await response.text()));
   const code = expected ?? "BAD_FIELD";
@@ -66,7 +67,11 @@ test("the watch is accepted and closed with 4401 or 4403, or tells the state", a
       await watch.until(`a frame for ${bearer}`, ({ drains }) => drains.length === 0);
       watch.close();
     } else {
-      assert.equal(await watch.end(), expected === "BEYOND_SCOPE" ? WATCH_CLOSE.beyondScope : WATCH_CLOSE.noBearer, bearer);
+      assert.equal(
+        await watch.end(),
+        expected === "BEYOND_SCOPE" ? WATCH_CLOSE.beyondScope : WATCH_CLOSE.noBearer,
+        bearer,
+      );
       assert.deepEqual([watch.frames, watch.others], [[], []], bearer);
     }
   }

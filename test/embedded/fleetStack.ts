@@ -5,8 +5,8 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
-import * as z from "zod";
-import { SCOPES, type Scope } from "#core/scopes.ts";
+import type * as z from "zod";
+import type { Scope } from "#core/scopes.ts";
 import { ownSources, type Sources } from "#embed/sources.ts";
 import { outputLine, type ProcEnd } from "#wire/agent.ts";
 import {
@@ -67,6 +67,13 @@ export async function* linesOf<T>(response: Response, schema: z.ZodType<T>): Asy
     rest = lines.pop() ?? "";
     for (const line of lines) if (line !== "") yield schema.parse(jsonOf(line));
   }
+}
+
+/** The lines of an ndjson answer, once it is over. */
+async function allLines<T>(response: Response, schema: z.ZodType<T>): Promise<T[]> {
+  const lines: T[] = [];
+  for await (const line of linesOf(response, schema)) lines.push(line);
+  return lines;
 }
 
 /** Runs git in a folder with an identity of its own. */
@@ -150,7 +157,10 @@ export class FleetStack extends HostStack {
   }
 
   lift(id: string, outcome?: string) {
-    return this.#read(undrainAnswerSchema, this.ask("drain", "/undrain", { id, ...(outcome === undefined ? {} : { outcome }) }));
+    return this.#read(
+      undrainAnswerSchema,
+      this.ask("drain", "/undrain", { id, ...(outcome === undefined ? {} : { outcome }) }),
+    );
   }
 
   seal(id: string) {
@@ -165,7 +175,11 @@ export class FleetStack extends HostStack {
   /** Onboards a repository, made anew where none is given. */
   async onboard(name: string, more: { url?: string; setup?: string } = {}): Promise<string> {
     const resource = `repo:test/${name}`;
-    const body = { resource, url: more.url ?? newRepository(this.home), ...(more.setup === undefined ? {} : { setup: more.setup }) };
+    const body = {
+      resource,
+      url: more.url ?? newRepository(this.home),
+      ...(more.setup === undefined ? {} : { setup: more.setup }),
+    };
     const last = await this.onboarded(body);
     if (last?.type !== "resident") throw new Error(JSON.stringify(last));
     return resource;
@@ -176,7 +190,7 @@ export class FleetStack extends HostStack {
     const init = { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
     const response = await this.open("admin", "/onboard", init);
     if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
-    return (await Array.fromAsync(linesOf(response, onboardLineSchema))).at(-1);
+    return (await allLines(response, onboardLineSchema)).at(-1);
   }
 
   /** A run that nobody has named before. */
@@ -187,12 +201,16 @@ export class FleetStack extends HostStack {
 
   /** Attaches and reads to the last line. */
   async attach(run: Run, more: Partial<Omit<AttachBody, keyof Run>> = {}): Promise<Attached> {
-    const init = { method: "POST", body: JSON.stringify({ ...run, ...more }), headers: { "content-type": "application/json" } };
+    const init = {
+      method: "POST",
+      body: JSON.stringify({ ...run, ...more }),
+      headers: { "content-type": "application/json" },
+    };
     const response = await this.open("operator", "/attach", init);
     const { status, headers } = response;
     const nothing = { status, headers, binding: undefined, problem: undefined, progress: [] };
     if (status !== 200) return { ...nothing, problem: problemSchema.parse(jsonOf(await response.text())) };
-    const lines = await Array.fromAsync(linesOf(response, attachLineSchema));
+    const lines = await allLines(response, attachLineSchema);
     const progress = lines.flatMap((line) => (line.type === "progress" ? [line.line] : []));
     const last = lines.at(-1);
     if (last?.type === "binding") return { ...nothing, progress, binding: last.binding };
@@ -266,5 +284,3 @@ export class FleetStack extends HostStack {
     return drainRefusal.parse(problem).draining;
   }
 }
-
-export const everyScope: readonly Scope[] = SCOPES;

@@ -23,6 +23,8 @@ export type WorkerName = "hostWorkerA" | "hostWorkerB" | "hostWorkerBroken";
 export interface Up {
   readonly child: ChildProcess;
   readonly ready: Ready;
+  /** What it has said to a person so far. */
+  readonly said: () => string;
 }
 
 /** Looks again and again until there is something, at most thirty seconds, since the machine may be busy with other tests. */
@@ -97,7 +99,7 @@ export class HostStack {
       if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the supervisor ended: ${err}`);
       return out.includes("\n") ? true : undefined;
     });
-    return { child, ready: readySchema.parse(JSON.parse(out)) };
+    return { child, ready: readySchema.parse(JSON.parse(out)), said: () => err };
   }
 
   /** Starts a supervisor that must be refused; answers its exit code and problem. */
