@@ -32,6 +32,15 @@ export class CliError extends Error {
   }
 }
 
+/** A failure on the way to a run's command: as `docker run` does, it must not look like the command's own. */
+export class OwnFailure extends Error {
+  override readonly name = "OwnFailure";
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
 const DENIED: readonly ErrorCode[] = ["NO_BEARER", "BAD_BEARER", "BEYOND_SCOPE"];
 const REFUSED: readonly ErrorCode[] = [
   "DRAINING",
@@ -75,10 +84,17 @@ export function exitOfCode(code: ErrorCode): number {
 /** The exit code that a thrown value means. */
 export function exitOf(error: unknown): number {
   if (error instanceof CliError) return error.exit;
+  if (error instanceof OwnFailure) return EXIT.own;
   const problem = problemIn(error);
   if (problem !== undefined) return exitOfCode(problem.code);
   if (!(error instanceof Failure)) return EXIT.failed;
   if (HOST_USAGE.includes(error.code)) return EXIT.usage;
   if (HOST_REFUSED.includes(error.code)) return EXIT.refused;
   return error.code === "UNAUTHENTICATED" ? EXIT.denied : EXIT.failed;
+}
+
+/** What a failure before a run's command began ends with: bad input and a bad bearer as everywhere, the rest as its own. */
+export function asRunFailure(error: unknown): unknown {
+  const exit = exitOf(error);
+  return exit === EXIT.usage || exit === EXIT.denied ? error : new OwnFailure(error);
 }

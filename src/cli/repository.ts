@@ -27,7 +27,7 @@ const cleanName = (text: string): string =>
 function ofUrl(url: string): Repository {
   const parts = url
     .replace(/\/+$/, "")
-    .replace(/^[a-z0-9+.-]+:\/\/[^/]*\//, "")
+    .replace(/^[a-z0-9+.-]+:\/\/[^/]*(\/|$)/, "")
     .replace(/^[^/:]*:/, "")
     .split("/")
     .filter((part) => part !== "");

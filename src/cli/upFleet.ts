@@ -12,7 +12,7 @@ import type { WatchFrame } from "#wire/fleet.ts";
 import { accessOf, homeOf, type FleetAccess } from "./access.ts";
 import type { Cli } from "./cli.ts";
 import { CliError } from "./exit.ts";
-import { eventLine } from "./render/eventLine.ts";
+import { eventLine, isNews } from "./render/eventLine.ts";
 import { problemWords } from "./render/problem.ts";
 import { runChanges } from "./render/runChanges.ts";
 import { startScreen } from "./render/startScreen.ts";
@@ -49,9 +49,14 @@ function tellEvents(cli: Cli, access: FleetAccess, after: number, over: AbortSig
     if (ndjson) cli.output.data(JSON.stringify(row));
     else if (!json) cli.output.data(line);
   };
-  void followEvents(access.transport, after, (row) => print(row, eventLine(row)), over).catch((error: unknown) =>
-    cli.output.say(`tidegate: events are no longer shown: ${problemWords(error).what}`),
-  );
+  void followEvents(
+    access.transport,
+    after,
+    (row) => {
+      if (ndjson || isNews(row)) print(row, eventLine(row));
+    },
+    over,
+  ).catch((error: unknown) => cli.output.say(`tidegate: events are no longer shown: ${problemWords(error).what}`));
   let before: WatchFrame | null = null;
   access.watch.subscribe(() => {
     const { frame } = access.watch;

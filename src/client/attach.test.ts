@@ -1,3 +1,5 @@
+// The two waits of `attach`, on a clock that moves only when told (invariants 1, 2, 9 and 14).
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MINUTE, SECOND } from "#core/time.ts";

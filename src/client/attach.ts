@@ -224,9 +224,12 @@ const UNKNOWN_LINE = {
   draining: "waiting for its turn at the resident",
 } as const;
 
-/** The line of a wait at a drained door. A person's drain ends when it says, not when the runs in flight have ended. */
+/**
+ * The line of a wait at a drained door. A person's drain ends when it says; a deploy's when what is in flight has ended,
+ * and with nothing in flight at once, since its swap takes less than the minute that every line rounds up to.
+ */
 function lineOf(known: Known, now: Instant): string {
-  return waitLine(known, expectedOpen(known, known.deploy ? known.quietBy : null, 0), now);
+  return waitLine(known, known.deploy ? expectedOpen(known, known.quietBy ?? now, 0) : known.until, now);
 }
 
 /** The attach of this process (protocol.md, "The caller's wait"): one code for CLI, bot, plan runner and simulator. */

@@ -1,8 +1,8 @@
 // What the client's tests run against: a clock that moves only when told, and a fleet that answers the real routes from
 // the core's own decisions, in this process.
 
+import { budgetsOf, DEFAULT_LEASES } from "#core/budgets.ts";
 import { closingDrain, decideDrain, decideLift, EMPTY_BOOK, liveDrains, nextEnd, type DrainBook } from "#core/drain.ts";
-import { MINUTE } from "#core/time.ts";
 import type { OutputLine } from "#wire/agent.ts";
 import {
   attachBodySchema,
@@ -145,8 +145,10 @@ export function endLine(
   return { type: "end", exit: 0, signal: null, endedAt: 1, cause, bootId: "boot1", out: 0, err: 0, ...more };
 }
 
-/** The body of `/attach` of a fleet whose longest lease is 90 minutes. */
-export const attachBody = attachBodySchema(90 * MINUTE);
+const { longestLeaseMs } = budgetsOf(DEFAULT_LEASES);
+
+/** The body of `/attach` of a fleet with the built-in kinds. */
+export const attachBody = attachBodySchema(longestLeaseMs);
 
 /** A fleet that answers the real routes. */
 export class FakeFleet {
@@ -267,7 +269,7 @@ export class FakeFleet {
       image: "i",
       admittedAt: now,
     };
-    const leaseUntil = now + (body.remainingMs ?? 45 * MINUTE);
+    const leaseUntil = now + (body.remainingMs ?? longestLeaseMs);
     return {
       resource,
       runId,

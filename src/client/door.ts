@@ -94,7 +94,10 @@ export class Door implements DoorOfTicket {
   changed(): void {
     const { watch } = this.#ports;
     if (watch.up && watch.version > this.#refusedAtVersion) this.#open = watch.closing(this.#resource) === undefined;
-    const key = keyOf(this.known());
+    const known = this.known();
+    // What the watch told last is still the best that is known while it is down.
+    if (known !== undefined) this.#refusal = known;
+    const key = keyOf(known);
     if (key !== this.#saidKey) for (const ticket of this.#queue) ticket.poke();
     this.#saidKey = key;
     this.#pump();

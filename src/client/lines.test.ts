@@ -1,3 +1,5 @@
+// Streams as lines: however they are cut, nothing is made up.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as z from "zod";

@@ -1,9 +1,10 @@
+// A run as its caller lives it: over cuts, replaced containers, stops and its lease's end.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CLOCK, REAL } from "#core/budgets.ts";
 import { MINUTE, SECOND } from "#core/time.ts";
-import { attachBodySchema } from "#wire/attach.ts";
-import { askOf, endLine, frame, lines, refusal, scene, type Scene } from "./clientForTests.ts";
+import { askOf, attachBody, endLine, frame, lines, refusal, scene, type Scene } from "./clientForTests.ts";
 import { callRun, type RunAsk, type RunEnd } from "./run.ts";
 
 interface Called {
@@ -288,9 +289,7 @@ test("without a lease its kind's begins at the admission: a wait spends nothing 
   const run = call(at);
   await at.clock.advance(30 * MINUTE);
   assert.equal(run.end()?.verdict.kind, "finished");
-  const bodies = at.server.asked
-    .filter((one) => one.path === "/attach")
-    .map((one) => attachBodySchema(90 * MINUTE).parse(one.body));
+  const bodies = at.server.asked.filter((one) => one.path === "/attach").map((one) => attachBody.parse(one.body));
   assert.ok(bodies.every((body) => body.remainingMs === null));
 });
 

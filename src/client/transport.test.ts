@@ -1,3 +1,5 @@
+// One request: its bearer, its bound, its one repetition and its coded errors.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { REAL } from "#core/budgets.ts";

@@ -1,3 +1,5 @@
+// Many waiters of one process: in order, paced, and free of requests while the watch is up (M4, M6, M11).
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LIMIT } from "#core/budgets.ts";
@@ -6,7 +8,7 @@ import { askOf, attachBody, lines, scene, type Scene } from "./clientForTests.ts
 
 const idOf = (n: number): string => `run-${String(n).padStart(5, "0")}`;
 
-function wait(at: Scene, runId: string): AbortController {
+function arrive(at: Scene, runId: string): AbortController {
   const stop = new AbortController();
   at.attach(askOf(runId), { leaseUntil: null, signal: stop.signal }).catch(() => undefined);
   return stop;
@@ -47,7 +49,7 @@ test("M6: waiters are let in in the order in which they arrived, a few at a time
   const at = scene();
   at.server.drain("person-one", 60);
   const ids = Array.from({ length: 20 }, (_, n) => idOf(n));
-  for (const id of ids) wait(at, id);
+  for (const id of ids) arrive(at, id);
   await at.clock.settle();
   const slow = slowProvisioning(at);
   at.server.lift("person-one");
@@ -63,12 +65,12 @@ test("M6: waiters are let in in the order in which they arrived, a few at a time
 test("a newcomer goes behind those who wait, also while they are being let in", async () => {
   const at = scene();
   at.server.drain("person-one", 60);
-  for (let n = 0; n < 8; n += 1) wait(at, idOf(n));
+  for (let n = 0; n < 8; n += 1) arrive(at, idOf(n));
   await at.clock.settle();
   const slow = slowProvisioning(at);
   at.server.lift("person-one");
   await at.clock.settle();
-  wait(at, "run-newcomer");
+  arrive(at, "run-newcomer");
   for (let round = 0; round < 4; round += 1) {
     slow.finish();
     await at.clock.settle();
@@ -79,7 +81,7 @@ test("a newcomer goes behind those who wait, also while they are being let in", 
 test("a door that closes again while waiters are let in keeps the others waiting", async () => {
   const at = scene();
   at.server.drain("person-one", 60);
-  for (let n = 0; n < 10; n += 1) wait(at, idOf(n));
+  for (let n = 0; n < 10; n += 1) arrive(at, idOf(n));
   await at.clock.settle();
   const slow = slowProvisioning(at);
   at.server.lift("person-one");
@@ -105,7 +107,7 @@ test("a door that closes again while waiters are let in keeps the others waiting
 test("a waiter that is stopped at the door makes room for the next", async () => {
   const at = scene();
   at.server.drain("person-one", 60);
-  const stops = ["run-aa", "run-bb", "run-cc"].map((id) => wait(at, id));
+  const stops = ["run-aa", "run-bb", "run-cc"].map((id) => arrive(at, id));
   await at.clock.settle();
   at.server.answers.set("/attach", () => new Promise(() => undefined));
   at.server.lift("person-one");
@@ -120,7 +122,7 @@ test("M4, M11: a thousand waiters of one process cost no request, and all start 
   const at = scene();
   at.server.drain("person-one", 80);
   const ids = Array.from({ length: 1_000 }, (_, n) => idOf(n));
-  for (const id of ids) wait(at, id);
+  for (const id of ids) arrive(at, id);
   await at.clock.settle();
   const asked = at.server.count("/attach");
   await at.clock.advance(30 * SECOND);
@@ -136,7 +138,7 @@ test("M4, M11: a thousand waiters of one process cost no request, and all start 
 test("residents have doors of their own: one that holds keeps nobody of another", async () => {
   const at = scene();
   at.server.drain("person-one", 60);
-  wait(at, "run-mine");
+  arrive(at, "run-mine");
   await at.clock.settle();
   at.server.answers.set("/attach", (raw) => {
     const body = attachBody.parse(raw);

@@ -1,3 +1,5 @@
+// The one watch of a process: when it is open, when it is down, and what it then says.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MINUTE, SECOND } from "#core/time.ts";

@@ -21,9 +21,11 @@ interface Closing {
   lift(): Promise<void>;
 }
 
-function closingOf(cli: Cli, { fleet, bearers }: FleetAccess): Closing {
-  const id = mintDrainId();
-  const body = { id, minutes: DRAIN_MINUTES, by: cli.who, reason: "tidegate down", deploy: false, build: null };
+function closingOf(cli: Cli, { fleet, bearers, clock }: FleetAccess): Closing {
+  const body = { minutes: DRAIN_MINUTES, by: cli.who, reason: "tidegate down", deploy: false, build: null };
+  // A lifted id closes nothing ever again: whoever slips in after the lift is waited for under a new one.
+  let id = mintDrainId();
+  let renewedAt: number | null = null;
   let told = bearers.drain !== "" || bearers.admin !== "";
   if (!told)
     cli.output.say(
@@ -31,14 +33,18 @@ function closingOf(cli: Cli, { fleet, bearers }: FleetAccess): Closing {
     );
   return {
     renew: async () => {
-      if (!told) return;
-      await fleet.drain(body).catch((error: unknown) => {
+      if (!told || (renewedAt !== null && clock.now() - renewedAt < CLOCK.pulseMs)) return;
+      renewedAt = clock.now();
+      await fleet.drain({ ...body, id }).catch((error: unknown) => {
         told = false;
         cli.output.say(`tidegate: the door could not be closed (${problemWords(error).what}): waiting all the same`);
       });
     },
     lift: async () => {
-      if (told) await fleet.undrain({ id, outcome: "none", force: false }).catch(() => undefined);
+      renewedAt = null;
+      const lifted = id;
+      id = mintDrainId();
+      if (told) await fleet.undrain({ id: lifted, outcome: "none", force: false }).catch(() => undefined);
     },
   };
 }
@@ -57,9 +63,10 @@ async function waitForQuiet(cli: Cli, access: FleetAccess, closing: Closing, sto
       const names = residents.runs.map((run) => `${run.runId} of ${run.threadKey}`).join(", ");
       const line = `waiting for ${flightWords(residents)}: ${names} — npx tidegate down --now ends them`;
       const key = names;
-      if (key !== said || clock.now() - saidAt >= CLOCK.noteEveryMs) cli.output.say(`tidegate: ${line}`);
-      if (key !== said || clock.now() - saidAt >= CLOCK.noteEveryMs) saidAt = clock.now();
-      said = key;
+      if (key !== said || clock.now() - saidAt >= CLOCK.noteEveryMs) {
+        cli.output.say(`tidegate: ${line}`);
+        [said, saidAt] = [key, clock.now()];
+      }
       const changed = new AbortController();
       const deaf = watch.subscribe(() => changed.abort());
       await clock.sleep(CLOCK.pulseMs, AbortSignal.any([stop, changed.signal])).catch(() => undefined);

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { resourceOf, resourceSchema, shortNameOf } from "#wire/names.ts";
 import type { Residents } from "#wire/fleet.ts";
 import type { Cli } from "../cli.ts";
-import { CliError } from "../exit.ts";
+import { asRunFailure, CliError } from "../exit.ts";
 import { bannerLines } from "../render/fleetBanner.ts";
 import { residentTable } from "../render/statusScreen.ts";
 import { resolveRepo } from "../repoName.ts";
@@ -149,5 +149,9 @@ export function addRepo(program: Command, cli: Cli): void {
     .description("run a repository's test command; a drained fleet answers at once, with why")
     .argument("<repo>")
     .option("--wait", "wait for the fleet to reopen instead")
-    .action((name: string, wishes: { wait?: boolean }) => test(cli, name, wishes));
+    .action((name: string, wishes: { wait?: boolean }) =>
+      test(cli, name, wishes).catch((error: unknown) => {
+        throw asRunFailure(error);
+      }),
+    );
 }

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { shortNameOf } from "#wire/names.ts";
 import { nearestWord } from "#node/nearestWord.ts";
 import type { Cli } from "../cli.ts";
-import { CliError } from "../exit.ts";
+import { asRunFailure, CliError } from "../exit.ts";
 import { mintShortId } from "../ids.ts";
 import { leaseOf, threadOf } from "../person.ts";
 import { resolveRepo } from "../repoName.ts";
@@ -75,5 +75,9 @@ export function addRun(program: Command, cli: Cli): void {
     .option("--replace", "end the run that holds the thread first")
     .option("--push", "push the thread's branch when the command has succeeded")
     .addHelpText("after", HELP)
-    .action((repo: string, command: string[], wishes: RunWishes) => run(cli, { repo, command, wishes }));
+    .action((repo: string, command: string[], wishes: RunWishes) =>
+      run(cli, { repo, command, wishes }).catch((error: unknown) => {
+        throw asRunFailure(error);
+      }),
+    );
 }

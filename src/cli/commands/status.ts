@@ -10,10 +10,11 @@ import { liveSupervisor } from "#node/supervisorFile.ts";
 import type { FleetAccess } from "../access.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT } from "../exit.ts";
+import { isNews } from "../render/eventLine.ts";
 import { problemWords } from "../render/problem.ts";
 import { statusJson, statusLine, statusScreen, type StatusView } from "../render/statusScreen.ts";
 
-const EVENTS = 8;
+const EVENTS = 10;
 
 async function hostOf({ paths }: FleetAccess): Promise<HostStatus | null> {
   const file = liveSupervisor(paths);
@@ -34,10 +35,11 @@ export async function readStatus(access: FleetAccess, fresh: boolean): Promise<S
   ]);
   const readAt = clock.now();
   if ("error" in residents) {
-    const { what, next } = problemWords(residents.error);
-    return { fleet: { kind: "unknown", url, why: what, next }, host, events: [], readAt };
+    const { code, what, next } = problemWords(residents.error);
+    const mend = code === "UNREACHABLE" && host === null ? "npm start" : next;
+    return { fleet: { kind: "unknown", url, why: what, next: mend }, host, events: [], readAt };
   }
-  return { fleet: { kind: "read", residents, url }, host, events, readAt };
+  return { fleet: { kind: "read", residents, url }, host, events: events.filter(isNews), readAt };
 }
 
 async function once(cli: Cli): Promise<void> {

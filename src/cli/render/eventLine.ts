@@ -21,6 +21,11 @@ const WORDS: Readonly<Record<string, string>> = {
   swapped: "swapped",
 };
 
+/** Whether a row tells what no other row has: a reopening because of a lift follows the lift's own row. */
+export function isNews(row: AuditRow): boolean {
+  return !(row.what === "reopen" && row.cause === "lifted");
+}
+
 /** The event's line. */
 export function eventLine(row: AuditRow): string {
   const where = row.resource === null ? "fleet" : shortNameOf(row.resource);

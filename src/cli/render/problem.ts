@@ -1,6 +1,6 @@
 // An error on stderr: what is wrong, naming the field, and the next command to type.
 
-import { CliError } from "../exit.ts";
+import { CliError, OwnFailure } from "../exit.ts";
 import { ResidentDrainingError } from "#client/drainingError.ts";
 import { Failure } from "#node/failure.ts";
 import { problemIn } from "#wire/errors.ts";
@@ -20,6 +20,7 @@ function titled(title: string, detail: string): string {
 
 /** The words of whatever was thrown. */
 export function problemWords(error: unknown): ProblemWords {
+  if (error instanceof OwnFailure) return problemWords(error.cause);
   if (error instanceof CliError) return { code: "USAGE", what: error.message, next: error.next };
   if (error instanceof ResidentDrainingError) {
     return {
