@@ -1,7 +1,10 @@
 // What a bench says, from its samples: on a terminal, and as docs/bench.md. No figure in it was ever typed by hand.
 
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { page, table } from "../docs/markdown.ts";
-import type { PartResult, Results } from "./results.ts";
+import { root } from "../stages.ts";
+import { parseResults, type PartResult, type Results } from "./results.ts";
 import { BLOCKS_WANTED, PEERS, ratioRow, timeRows, type RatioRow } from "./rows.ts";
 import { EQUAL, P99_WANTS, type Estimate } from "./statistics.ts";
 
@@ -55,7 +58,7 @@ const HOW = `
 const RULES = `
 Arms run in blocks, each block in an order and its mirror; a value is the median of the blocks' ratios of medians, its
 interval is drawn by resampling the blocks with the seed, and a gate looks at the interval's far end. A/A are two equal arms in
-the same blocks: unless its interval stays within ${EQUAL.low}–${EQUAL.high} the row is \`noisy\` and neither passes nor fails. A row with
+the same blocks: unless their interval stays within ${EQUAL.low}–${EQUAL.high} the row is \`noisy\` and neither passes nor fails; so is a row whose equal arms would themselves be past its gate. A row with
 fewer than ${BLOCKS_WANTED} blocks is \`few\` and neither passes nor fails. A p99 wants ${P99_WANTS} samples and is never gated. \`shown\` has no gate. The
 first block is a warm-up and thrown away.
 `;
@@ -70,7 +73,7 @@ ${memoryGb} GB, ${platform}, Node ${node}, workerd ${workerd}. Load average befo
 export function benchPage(results: Results): string {
   return page(
     "# Bench",
-    "<!-- Made from docs/bench.json by `npm run bench -- --write`; a test fails when it differs. -->",
+    "<!-- Made from docs/bench.json by `npm run docs`, and both by `npm run bench -- --write`; a test fails when they differ. -->",
     `What the mechanism costs, as ratios of arms that ran side by side on one machine: the embedded stack with its real
 workerd, the fleet Worker and the client of this package. **The agent is a stand-in** that speaks the agent's protocol, makes no worktree and
 starts no process, so these figures are the control plane's and not git's; a real attach is slower by its worktree, which makes
@@ -87,6 +90,11 @@ every share of the control plane smaller. Other products are not run here yet, a
     machineWords(results),
     "Every raw sample is in [bench.json](bench.json). Again: `npm run bench -- --full --write`.",
   );
+}
+
+/** The page of the bench that is kept in docs/bench.json. */
+export function keptBenchPage(): string {
+  return benchPage(parseResults(readFileSync(path.join(root, "docs/bench.json"), "utf8")));
 }
 
 function columns(heads: readonly string[], rows: readonly (readonly string[])[]): string {

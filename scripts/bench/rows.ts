@@ -120,7 +120,7 @@ export function ratioRow(part: PartResult, seed: number): RatioRow {
     seed,
   );
   const isEnough = blocks.length >= BLOCKS_WANTED;
-  const verdict = isEnough ? judge(ratio, equal, goal.gate) : isQuietEnough(equal) ? "few" : "noisy";
+  const verdict = isEnough ? judge(ratio, equal, goal.gate) : isQuietEnough(equal, goal.gate) ? "few" : "noisy";
   return { goal, blocks: blocks.length, ratio, equal, verdict };
 }
 

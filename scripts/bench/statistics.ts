@@ -56,14 +56,18 @@ export function estimate(ratios: readonly number[], seed: number): Estimate {
   return { value: median(ratios), low: quantile(drawn, tail), high: quantile(drawn, 1 - tail) };
 }
 
-/** Whether two equal arms came out equal, by the far ends of their interval. */
-export function isQuietEnough(equal: Estimate): boolean {
-  return equal.low >= EQUAL.low && equal.high <= EQUAL.high;
+/**
+ * Whether two equal arms came out equal, by the far ends of their interval: within the fixed range, and, where there is a
+ * gate, so close that they would pass it whichever of them stood above.
+ */
+export function isQuietEnough(equal: Estimate, gate: number | null): boolean {
+  const within = equal.low >= EQUAL.low && equal.high <= EQUAL.high;
+  return within && (gate === null || (equal.high <= gate && 1 / equal.low <= gate));
 }
 
 /** Judges a ratio that must stay at or below its gate, by the far end of its interval; without a gate it is only shown. */
 export function judge(ratio: Estimate, equal: Estimate, gate: number | null): Verdict {
-  if (!isQuietEnough(equal)) return "noisy";
+  if (!isQuietEnough(equal, gate)) return "noisy";
   if (gate === null) return "shown";
   return ratio.high <= gate ? "pass" : "fail";
 }

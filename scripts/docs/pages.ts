@@ -1,6 +1,7 @@
 // Every file that is made from the code, and what makes it.
 
 import { configJsonSchema } from "#wire/config.ts";
+import { keptBenchPage } from "../bench/page.ts";
 import { clocksPage } from "./clocksPage.ts";
 import { errorsPage } from "./errorsPage.ts";
 import { storagePage } from "./storagePage.ts";
@@ -14,5 +15,6 @@ export const pages: Readonly<Record<string, () => string>> = {
   "docs/errors.md": errorsPage,
   "docs/clocks.md": clocksPage,
   "docs/storage.md": storagePage,
+  "docs/bench.md": keptBenchPage,
   "tidegate.schema.json": schema,
 };

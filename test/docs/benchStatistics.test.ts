@@ -64,10 +64,19 @@ test("an interval covers the truth about as often as it says", () => {
   assert.ok(covered >= trials * 0.88, `covered ${covered} of ${trials}`);
 });
 
-test("equal arms are equal by both far ends", () => {
-  assert.equal(isQuietEnough({ value: 1, low: 0.8, high: 1.25 }), true);
-  assert.equal(isQuietEnough({ value: 1, low: 0.79, high: 1.1 }), false);
-  assert.equal(isQuietEnough({ value: 1, low: 0.9, high: 1.26 }), false);
+test("equal arms are equal by both far ends, and where there is a gate they would pass it", () => {
+  const rows: readonly [number, number, number | null, boolean][] = [
+    [0.8, 1.25, null, true],
+    [0.79, 1.1, null, false],
+    [0.9, 1.26, null, false],
+    [0.8, 1.25, 1.5, true],
+    [0.9, 1.12, 1.15, true],
+    [0.9, 1.2, 1.15, false],
+    [0.85, 1.1, 1.15, false],
+  ];
+  for (const [low, high, gate, quiet] of rows) {
+    assert.equal(isQuietEnough({ value: 1, low, high }, gate), quiet, `${low}–${high} at ${gate}`);
+  }
 });
 
 test("each arm stands as early as it stands late, within a block or over two", () => {

@@ -31,8 +31,8 @@ async function release({ caller: { fleet } }: BenchStack, deployer: Child, how: 
 
 /** M1 of the table of goals, with the peer that is always there: this fleet, polled. */
 export const lastRelease: Part = {
-  quick: { blocks: 20, budgetMs: 20_000 },
-  full: { blocks: 100, budgetMs: 180_000 },
+  quick: { blocks: 20, budgetMs: 15_000 },
+  full: { blocks: 100, budgetMs: 150_000 },
   async measure(session, { blocks, budgetMs }) {
     session.say("M1: a stack starts");
     const stack = await session.stack("M1", session.builds.gate, [RESOURCE]);
