@@ -1,0 +1,127 @@
+// The acts of the evening, in their order. Each waits for its instant and for what it builds on, so that a slow machine
+// makes the evening later and not another one. What happened is kept as it was seen and judged afterwards.
+
+import { MINUTE, SECOND, type Instant } from "#core/time.ts";
+import type { AuditRow, Health, WatchFrame } from "#wire/fleet.ts";
+import type { Inside } from "#wire/host.ts";
+import type { Receipt } from "#wire/receipt.ts";
+import { listReceipts } from "#deploy/receiptFile.ts";
+import type { Actor } from "./actor.ts";
+import { SCALE, type Evening } from "./evening.ts";
+import { REPO, type Leads, type Stage } from "./stage.ts";
+
+/** `drained` is the evening; the others are its controls: the same one without the guard. */
+export const VARIANTS = ["drained", "undrained", "forced"] as const;
+export type Variant = (typeof VARIANTS)[number];
+
+export interface Roll {
+  readonly at: Instant;
+  readonly before: { readonly bootId: string | null; readonly processes: readonly Inside[] };
+  readonly after: { readonly bootId: string | null; readonly processes: readonly Inside[] };
+  readonly stillAlive: readonly number[];
+}
+
+/** Everything that was seen of an evening. */
+export interface Seen {
+  readonly variant: Variant;
+  readonly coding: Actor;
+  readonly review: Actor;
+  readonly deploy: Actor;
+  readonly ask: Actor;
+  readonly second: Actor;
+  readonly roll: Roll | null;
+  readonly frames: readonly WatchFrame[];
+  readonly audit: readonly AuditRow[];
+  readonly before: Health;
+  readonly after: Health;
+  readonly receipt: Receipt | undefined;
+}
+
+const THREADS = { coding: "evening:coding", review: "evening:review", ask: "evening:ask", second: "evening:second" } as const;
+export { THREADS };
+
+/** A shell line that lives until an instant of the night, whatever time it is begun at. */
+function livesUntil(stage: Stage, end: Instant, word: string): string {
+  const left = (): number => (end - stage.clock.now()) / SCALE;
+  const realEndMs = Date.now() + left();
+  return `echo ${word}; while [ $(date +%s%3N) -lt ${Math.floor(realEndMs)} ]; do sleep 0.05; done; echo ${word} is done`;
+}
+
+const minutesOf = (span: number): string => `${Math.max(1, Math.round(span / SECOND))}s`;
+
+function startCoding(stage: Stage, evening: Evening): Actor {
+  const lease = minutesOf(evening.codingLeaseUntil - stage.clock.now());
+  const resume = livesUntil(stage, evening.codingEnds, "resumed");
+  const first = livesUntil(stage, evening.codingEnds, "coding");
+  return stage.command(["run", "switchboard", "--kind", "coding", "--thread", THREADS.coding, "--lease", lease, "--resume", resume, "--", "sh", "-c", first]);
+}
+
+const run = (stage: Stage, kind: string, thread: string, line: string): Actor =>
+  stage.command(["run", "switchboard", "--kind", kind, "--thread", thread, "--", "sh", "-c", line]);
+
+const DEPLOY: Readonly<Record<Variant, readonly string[]>> = {
+  drained: ["deploy", "all", "--reason", "the third release of the evening"],
+  undrained: ["deploy", "all", "--reason", "the third release of the evening"],
+  forced: ["deploy", "all", "--force", "--yes", "--reason", "the third release of the evening"],
+};
+
+const hasRun = (thread: string, state: "running" | null = "running") => (frame: WatchFrame): boolean =>
+  frame.runs.some((row) => row.threadKey === thread && (state === null || row.state === state));
+
+async function rollContainer(stage: Stage): Promise<Roll> {
+  const before = await stage.inside();
+  const at = stage.clock.now();
+  await stage.control.roll(REPO);
+  const dead = before.processes.map(({ pid, startTicks }) => ({ pid, startTicks }));
+  const after = await stage.inside();
+  const stillAlive = dead.filter((one) => after.processes.some((now) => now.pid === one.pid && now.startTicks === one.startTicks)).map(({ pid }) => pid);
+  const bootOf = ({ container }: typeof before): string | null => (container.state === "running" ? container.bootId : null);
+  return { at, before: { bootId: bootOf(before), processes: before.processes }, after: { bootId: bootOf(after), processes: after.processes }, stillAlive };
+}
+
+/** Waits for the deployer's effect on the fleet: closed, or, without a drain, over its first look. */
+async function deployUnderWay(stage: Stage, deploy: Actor, variant: Variant): Promise<void> {
+  if (variant === "drained") return void (await stage.sees("the drain", (frame) => frame.drains.length > 0, 20));
+  if (variant === "forced") return void (await deploy.ended);
+  for (const end = stage.clock.now() + 20 * MINUTE; deploy.saying(/waiting without a drain/) === undefined && stage.clock.now() < end; ) {
+    await stage.clock.sleep(MINUTE / 10);
+  }
+}
+
+async function scene(stage: Stage, evening: Evening, variant: Variant, leads: Leads): Promise<Omit<Seen, "frames" | "audit" | "before" | "after" | "receipt">> {
+  const early = (instant: Instant, leadMs = leads.runMs): Promise<void> => stage.until(instant - leadMs);
+  await early(evening.codingStarts);
+  const coding = startCoding(stage, evening);
+  await early(evening.reviewStarts);
+  const review = run(stage, "review", THREADS.review, livesUntil(stage, evening.reviewEnds, "review"));
+  await stage.sees("both runs in flight", (frame) => hasRun(THREADS.coding)(frame) && hasRun(THREADS.review)(frame), 20);
+  stage.configure("2");
+  await early(evening.deployStarts, leads.deployMs);
+  const deploy = stage.command(DEPLOY[variant], variant === "undrained" ? { RESIDENT_DRAIN_TOKEN: "" } : {});
+  await deployUnderWay(stage, deploy, variant);
+  await early(evening.askArrives);
+  const ask = run(stage, "coding", THREADS.ask, variant === "drained" ? "echo started" : "echo started; sleep 60");
+  const roll = variant === "drained" ? await rolled(stage, evening) : null;
+  await early(evening.secondArrives);
+  const second = run(stage, "review", THREADS.second, "echo started");
+  const ends = variant === "forced" ? [deploy] : [deploy, coding, review, second];
+  await Promise.all(ends.map((actor) => actor.ended));
+  if (variant === "drained") await ask.ended;
+  if (variant === "forced") await stage.clock.sleep(2 * MINUTE);
+  return { variant, coding, review, deploy, ask, second, roll };
+}
+
+async function rolled(stage: Stage, evening: Evening): Promise<Roll> {
+  await stage.sees("the review's end", (frame) => !hasRun(THREADS.review, null)(frame), 30);
+  await stage.until(evening.containerRolls);
+  return rollContainer(stage);
+}
+
+/** Plays the evening and answers what was seen. */
+export async function play(stage: Stage, evening: Evening, variant: Variant, leads: Leads): Promise<Seen> {
+  const before = await stage.health();
+  const acted = await scene(stage, evening, variant, leads);
+  await stage.clock.sleep(MINUTE / 2);
+  const [audit, after] = [await stage.audit(), await stage.health()];
+  return { ...acted, frames: stage.frames, audit, before, after, receipt: listReceipts(stage.paths)[0] };
+}

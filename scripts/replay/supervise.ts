@@ -1,0 +1,23 @@
+// The replay's supervisor, a process of its own. Its clock is the one in the state folder, as for every process of the stage.
+
+import { parseArgs } from "node:util";
+import { runSupervisor } from "#embed/runSupervisor.ts";
+import { ownSources } from "#embed/sources.ts";
+import { problemOf } from "#node/failure.ts";
+
+const { values } = parseArgs({ options: { home: { type: "string", default: "" } } });
+
+try {
+  await runSupervisor({
+    home: values.home,
+    sources: ownSources(),
+    env: process.env,
+    port: 0,
+    progress: (line) => process.stderr.write(`${line}\n`),
+    say: (line) => process.stderr.write(`${line}\n`),
+    onReady: () => process.stdout.write("ready\n"),
+  });
+} catch (error) {
+  process.stderr.write(`${problemOf(error).detail}\n`);
+  process.exitCode = 1;
+}
