@@ -119,7 +119,8 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
   },
   releaseRun: async ({ env, scope, body }) => {
     const { runId, reason } = parsed(releaseBodySchema, body);
-    return Response.json(value(await askRegistry(env, (registry) => registry.releaseRun(runId, reason, scope))));
+    const { kind } = value(await askRegistry(env, (registry) => registry.releaseRun(runId, reason, scope)));
+    return Response.json({ kind, work: null });
   },
 };
 
