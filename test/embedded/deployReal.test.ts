@@ -2,7 +2,7 @@
 // force, kills; a signal opens the fleet; a second deployer is refused by name; a dry run changes nothing.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import { receiptSchema, type Receipt } from "#wire/receipt.ts";
 import { readRelease } from "#embed/releaseFile.ts";
 import { REAL } from "#core/budgets.ts";
@@ -19,6 +19,7 @@ before(async () => {
   stack = await DeployStack.up();
 });
 after(() => stack.dispose());
+afterEach(() => stack.letAllGo());
 
 test("a dry run says what it would do and changes nothing", async () => {
   const run = await stack.hold();
@@ -26,7 +27,7 @@ test("a dry run says what it would do and changes nothing", async () => {
   const release = readRelease(stack.paths);
   const { code, out, said } = await stack.deployer(["--dryRun"]).ended;
   assert.equal(code, 0, said);
-  assert.match(out, /would wait for 1 run in flight, quiet by \d\d:\d\d \(budget 1h/);
+  assert.match(out, /would wait for 1 run in flight, quiet by \d\d:\d\d \(budget 6h 15m/);
   assert.match(out, /would build image [0-9a-f]{12}/);
   assert.deepEqual(readRelease(stack.paths), release);
   assert.equal(await isOpen(stack), true);

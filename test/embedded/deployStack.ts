@@ -7,6 +7,7 @@ import { createServer, request, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { REAL } from "#core/budgets.ts";
 import type { Binding } from "#wire/attach.ts";
@@ -134,8 +135,8 @@ export class DeployStack {
 
   /** Starts a deployer of this stack, with what its test composition root takes. */
   deployer(args: readonly string[] = [], env: Record<string, string> = {}): Deployer {
-    const entry = join(import.meta.dirname, "deployerWithKill.ts");
-    const child = spawn(process.execPath, [entry, "--home", this.home, ...args], {
+    const entry = new URL("./deployerWithKill.ts", import.meta.url);
+    const child = spawn(process.execPath, [fileURLToPath(entry), "--home", this.home, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, NODE_COMPILE_CACHE: join(this.home, "compiled"), ...env },
     });
@@ -184,6 +185,11 @@ export class DeployStack {
     const ended = this.#follow(lines, ofRun);
     ended.catch(() => undefined);
     return { binding, go: () => writeFileSync(file, ""), ended };
+  }
+
+  /** Lets every run end that a test has left behind. */
+  letAllGo(): void {
+    for (let run = 1; run <= this.#runs; run += 1) writeFileSync(join(this.home, `go-${run}`), "");
   }
 
   async #follow(
