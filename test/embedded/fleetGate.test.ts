@@ -126,7 +126,7 @@ test("an onboarding while drained is refused with the record and leaves nothing"
 test("a child of a registered run is admitted while drained, within its parent's lease; no other child is", async () => {
   const parent = fleet.newRun(app);
   const bound = await fleet.admitted(parent, { remainingMs: 15 * MINUTE });
-  await fleet.drain("children");
+  const stop = await fleet.pulsing("children");
   const orphan = await fleet.attach(fleet.newRun(app), { parent: "run-nobody-knows" });
   assert.deepEqual([orphan.status, orphan.problem?.code], [503, "DRAINING"]);
   const child = fleet.newRun(app);
@@ -135,6 +135,7 @@ test("a child of a registered run is admitted while drained, within its parent's
   const grandchild = await fleet.admitted(fleet.newRun(app), { parent: child.runId });
   assert.ok(grandchild.leaseUntil <= bound.leaseUntil);
   const busy = await fleet.refusal("drain", "/seal", { id: "children" });
+  stop();
   assert.equal(busy.code, "SEAL_BUSY");
 });
 
@@ -152,8 +153,8 @@ test("a child is admitted the moment its parent knows that it is", async () => {
 
 test("once the swap has begun nobody passes, a child neither", async () => {
   const parent = await fleet.inFlight(app);
-  await fleet.drain("swapping");
   await fleet.detach(parent);
+  await fleet.drain("swapping");
   await fleet.seal("swapping");
   const { problem } = await fleet.attach(fleet.newRun(app), { parent: parent.runId });
   assert.deepEqual([problem?.code, fleet.refusedBy(problem).phase], ["DRAINING", "swapping"]);

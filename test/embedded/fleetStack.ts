@@ -6,6 +6,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after } from "node:test";
 import type * as z from "zod";
+import { REAL } from "#core/budgets.ts";
 import type { Scope } from "#core/scopes.ts";
 import { ownSources, type Sources } from "#embed/sources.ts";
 import { outputLine, type ProcEnd } from "#wire/agent.ts";
@@ -154,6 +155,13 @@ export class FleetStack extends HostStack {
   drain(id: string, more: Partial<DrainBody> = {}) {
     const body = { id, minutes: 65, by: "a test", reason: "a test closes it", deploy: true, ...more };
     return this.#read(drainAnswerSchema, this.ask("drain", "/drain", body));
+  }
+
+  /** A deployer that is alive: it asks for its drain again and again until it is told to stop. */
+  async pulsing(id: string): Promise<() => void> {
+    await this.drain(id);
+    const beat = setInterval(() => void this.drain(id).catch(() => clearInterval(beat)), REAL.recheckMs);
+    return () => clearInterval(beat);
   }
 
   lift(id: string, outcome?: string) {

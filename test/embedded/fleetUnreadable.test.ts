@@ -127,6 +127,7 @@ test("one resident that cannot be read is named by the seal and by the sum, and 
   const [, file] = files;
   assert.ok(file);
   const putBack = await spoiled(file);
+  await fleet.drain("unread-beside", { deploy: false });
   await fleet.drain("unread-one");
   const busy = await fleet.refusal("drain", "/seal", { id: "unread-one" });
   assert.deepEqual([busy.code, busy.detail, busy["unreadable"]], ["SEAL_BUSY", `${other} is unreadable`, [other]]);
