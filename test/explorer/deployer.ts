@@ -1,0 +1,80 @@
+// A deployer between its steps: the shipped machine's state, kept canonical. Its clock is its own: it may be slow, stall
+// for good or die in any state, so nothing here ties its pauses to the time that passes for the fleet.
+
+import type { Drain } from "#core/drain.ts";
+import type { DeployEffect, DeployFact, DeployState } from "#core/rollout.ts";
+import { changed, DEPLOYERS, type Model, type Tuple } from "./model.ts";
+import { NEVER } from "./world.ts";
+
+const STANDING: Drain = {
+  id: "",
+  since: 0,
+  until: NEVER,
+  by: "",
+  reason: "",
+  principal: "",
+  deploy: true,
+  phase: "draining",
+  phaseSince: 0,
+  phaseUntil: null,
+  build: null,
+  sealing: { state: "none", attempt: 0, until: 0 },
+  holds: [],
+};
+
+/** A pause ends when the deployer's own clock says so, which may be any time: what it then does is tried each way. */
+function effectOf(effect: DeployEffect): DeployEffect {
+  if (effect.do !== "pause") return effect;
+  return { do: "pause", at: 0, then: effect.then === "pulse" ? "look" : effect.then };
+}
+
+/** The deployer's state between two steps. What only its lines and its receipt read is left out, and so is its clock. */
+export function canonicalDeploy(state: DeployState): DeployState {
+  const over = state.effect.do === "done";
+  return {
+    mode: state.mode,
+    drainId: state.drainId,
+    effect: effectOf(state.effect),
+    startedAt: 0,
+    budgetUntil: NEVER,
+    fromGeneration: state.fromGeneration,
+    asked: state.asked,
+    drain: state.drain === null || over ? null : STANDING,
+    view: null,
+    nextPulseAt: NEVER,
+    nextLookAt: NEVER,
+    swapUntil: state.swapUntil === 0 || over ? 0 : NEVER,
+    tries: over ? 0 : state.tries,
+    unreadableLooks: over ? 0 : state.unreadableLooks,
+    outcome: state.outcome,
+    stop: state.stop === null ? null : { kind: "unknown" },
+    lifted: state.lifted,
+  };
+}
+
+/** The deployer's state, or undefined where this world has no such deployer. */
+export function deployOfTuple(model: Model, tuple: Tuple, deployer: number): DeployState | undefined {
+  return model.deploys.at(tuple[DEPLOYERS[deployer as 0 | 1]] as number) ?? undefined;
+}
+
+/** The number of a deployer that has not begun. */
+export function firstDeploy(model: Model, deployer: number): number {
+  const id = model.world.deployers[deployer]?.[0];
+  if (id === undefined) return model.deploys.number(null);
+  return model.deploys.number(canonicalDeploy(model.core.deployOf("drained", id, model.budgets, 0)));
+}
+
+/** The tuple after a deployer has taken a fact; `due` names which of its instants have come on its own clock. */
+export function deployerHears(model: Model, tuple: Tuple, deployer: number, fact: DeployFact, due: Partial<DeployState> = {}): Tuple {
+  const place = DEPLOYERS[deployer as 0 | 1];
+  const number = tuple[place] as number;
+  const said = fact.kind === "drained" ? "drained" : fact.kind === "sealed" ? "sealed" : JSON.stringify(fact);
+  const next = model.numbers.get(`${number}|${said}|${Object.keys(due).join()}`, () => {
+    const state = { ...(model.deploys.at(number) as DeployState), ...due };
+    return model.deploys.number(canonicalDeploy(model.core.nextDeploy(state, fact, 0)));
+  });
+  return changed(tuple, place, next);
+}
+
+/** A record as an answer carries it. */
+export const answeredDrain = (swapping: boolean): Drain => (swapping ? { ...STANDING, phase: "swapping" } : STANDING);

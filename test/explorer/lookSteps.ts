@@ -1,0 +1,120 @@
+// The one question of an attach: the registry answers it and counts the attach in the same step; the answer, or the
+// question itself, may be lost on the way.
+
+import type { AttachFact } from "#core/gate.ts";
+import type { Look } from "#core/resident.ts";
+import { move } from "./attachSteps.ts";
+import { closedRaw, liveRaw, type Book } from "./book.ts";
+import type { Attaching, Cell } from "./cell.ts";
+import { bookNumber, CELLS, cellNumber, type LookStep, type Model, type Tuple } from "./model.ts";
+import { broken, RESOURCES, type Broken } from "./world.ts";
+
+/** Counted attaches of which the registry has not heard again: a bound of the worlds in which words are slow. */
+const COUNTED = 2;
+const UNREADABLE: Look = { kind: "unreadable" };
+
+/** What the registry does with a question. */
+interface Heard {
+  readonly fact: AttachFact;
+  readonly book: number;
+  readonly cell: Cell;
+  readonly broken: Broken | null;
+}
+
+interface Question {
+  readonly run: number;
+  readonly incarnation: number;
+  readonly n: number;
+  readonly seal: number | null;
+  readonly parentUntil: number | null;
+}
+
+function brokenByOpening(book: Book, resource: string, question: Question, refusedBy: string | null): Broken | null {
+  if (question.parentUntil !== null) return null;
+  const drain = closedRaw(book, resource);
+  if (drain !== undefined) return broken("2", `a new run is let in at ${resource}, which drain ${drain.id} closes`);
+  const stands = liveRaw(book).some((live) => live.id === refusedBy);
+  return stands ? broken("8", `a run that drain ${refusedBy} holds back starts before it is over`) : null;
+}
+
+function hear(model: Model, number: number, cell: Cell, question: Question): Heard {
+  const { core, world } = model;
+  const book = model.books.at(number);
+  const { resource } = cell.entry;
+  const runId = world.runs[question.run]?.id as string;
+  const { incarnation, n, parentUntil, seal } = question;
+  const drainBook = { drains: book.drains, tombstones: book.tombstones, attempts: book.attempts };
+  const answer = core.decideLook(drainBook, { resource, runId, look: { incarnation, n }, parentUntil, seal }, 0);
+  if (answer.kind === "closed") {
+    const lives = liveRaw(book).some((drain) => drain.id === answer.drain.id);
+    const breaks = lives ? null : broken("5", `${runId} is refused by drain ${answer.drain.id}, which is past its end`);
+    return { fact: { kind: "closed", drain: answer.drain }, book: number, cell, broken: breaks };
+  }
+  const entry = core.countLook(cell.entry, { incarnation, n, runId, at: 0 });
+  const next = bookNumber(model, number, answer.book);
+  const look: Look = { kind: "open", parentUntil: answer.parentUntil, sealStands: answer.sealStands, asked: seal };
+  const breaks = brokenByOpening(book, resource, question, cell.refused[question.run] ?? null);
+  return { fact: { kind: "looked", look }, book: next.book, cell: { ...cell, entry }, broken: breaks ?? next.broken };
+}
+
+function drafted(model: Model, label: string, book: number, step: { readonly cell: Cell; readonly broken: Broken | null }): LookStep {
+  return { label, book, cell: cellNumber(model, step.cell), broken: step.broken };
+}
+
+/** The attach goes on with an answer; an *open* keeps its question open until the row. */
+function answeredWith(model: Model, cell: Cell, attach: Attaching, fact: AttachFact, n: number) {
+  const asked = { ...attach, look: n };
+  const placed = { ...cell, lastLook: Math.max(cell.lastLook, n), attaches: cell.attaches.map((one) => (one === attach ? asked : one)) };
+  return move(model, placed, asked, model.core.nextAttach(attach.state, fact));
+}
+
+function ask(model: Model, book: number, cell: Cell, attach: Attaching, parentUntil: number | null, readable: boolean): LookStep[] {
+  const { effect, ask: asked } = attach.state;
+  if (effect.do !== "look") return [];
+  const { lost, late } = model.world.allowed;
+  if (cell.entry.counted.length >= COUNTED && model.world.allowed.words) return [];
+  const n = cell.lastLook + 1;
+  const { incarnation } = cell.store;
+  const blindly = (from: Cell): ReturnType<typeof move> => answeredWith(model, from, attach, { kind: "looked", look: UNREADABLE }, n);
+  if (!readable) return [drafted(model, `${asked.runId} looks: the registry cannot be read`, book, blindly(cell))];
+  const heard = hear(model, book, cell, { run: attach.run, incarnation, n, seal: effect.seal?.attempt ?? null, parentUntil });
+  const moved = answeredWith(model, heard.cell, attach, heard.fact, n);
+  const said = heard.fact.kind === "closed" ? "closed" : parentUntil === null ? "open" : "open, a child of a registered run";
+  const found = [drafted(model, `${asked.runId} looks: ${said}`, heard.book, { cell: moved.cell, broken: heard.broken ?? moved.broken })];
+  if (lost.includes("look")) {
+    const alone = blindly(heard.cell);
+    found.push(drafted(model, `${asked.runId} looks: ${said}, and the answer is lost`, heard.book, { cell: alone.cell, broken: heard.broken ?? alone.broken }));
+  }
+  if (late.includes("look") && cell.lateLooks.length === 0) {
+    const stray = { ...cell, lateLooks: [{ run: attach.run, incarnation, n }] };
+    found.push(drafted(model, `${asked.runId} looks: its question is still on its way when it gives up`, book, blindly(stray)));
+  }
+  return found;
+}
+
+function stray(model: Model, book: number, cell: Cell): LookStep[] {
+  return cell.lateLooks.map((late, index) => {
+    const rest = { ...cell, lateLooks: cell.lateLooks.filter((_, other) => other !== index) };
+    const { run, incarnation, n } = late;
+    const heard = hear(model, book, rest, { run, incarnation, n, seal: null, parentUntil: null });
+    // Nobody starts for this answer, so only a refusal by a dead record would be wrong about it.
+    return drafted(model, `a late question of ${model.world.runs[run]?.id} is answered: ${heard.fact.kind}`, heard.book, { cell: heard.cell, broken: null });
+  });
+}
+
+/** Every question that can be put now at this resident. */
+export function lookSteps(model: Model, tuple: Tuple, at: 0 | 1, readable: boolean): readonly LookStep[] {
+  const book = tuple[0] as number;
+  const number = tuple[CELLS[at]] as number;
+  const cell = model.cells.at(number);
+  const asking = cell.attaches.filter(({ state }) => state.effect.do === "look");
+  if (asking.length === 0 && cell.lateLooks.length === 0) return [];
+  const entries = [model.cells.at(tuple[CELLS[0]] as number).entry, model.cells.at(tuple[CELLS[1]] as number).entry];
+  const untils = asking.map(({ state }) => (state.ask.parent === null ? null : model.core.registeredUntil(entries, state.ask.parent)));
+  return model.lookSteps.get(`${at}|${number}|${book}|${readable}|${untils.join()}`, () => [
+    ...asking.flatMap((attach, index) => ask(model, book, cell, attach, untils[index] ?? null, readable)),
+    ...(readable ? stray(model, book, cell) : []),
+  ]);
+}
+
+export const resourceOf = (at: 0 | 1): string => RESOURCES[at];
