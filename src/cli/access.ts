@@ -15,7 +15,7 @@ import { readConfig } from "#node/config.ts";
 import { Failure } from "#node/failure.ts";
 import { readJsonFile } from "#node/files.ts";
 import { findHome, pathsOf, type StatePaths } from "#node/stateFolder.ts";
-import { liveSupervisor } from "#node/supervisorFile.ts";
+import { liveSupervisor, readSupervisorFile } from "#node/supervisorFile.ts";
 import { readBearers, withEnv, type Bearers } from "#node/tokens.ts";
 
 /** One stack, as a command reaches it. */
@@ -64,8 +64,11 @@ export function accessOf(ask: AccessAsk): FleetAccess {
   const paths = pathsOf(homeOf(ask));
   const config = readConfig(paths.config);
   const bearers = withEnv(readBearers(paths.tokens) ?? NO_BEARERS, ask.env);
-  const own = liveSupervisor(paths)?.url ?? `http://127.0.0.1:${config.port}`;
-  const url = (config.fleetUrl ?? own).replace(/\/+$/, "");
+  // A fleet that comes back may listen elsewhere, and one that was killed is looked for where it was last.
+  const urlNow = (): string => {
+    const own = (liveSupervisor(paths) ?? readSupervisorFile(paths))?.url ?? `http://127.0.0.1:${config.port}`;
+    return (config.fleetUrl ?? own).replace(/\/+$/, "");
+  };
   const clock = clockOfStack(paths);
   // Where nobody has started a fleet there is no bearer either, and the missing fleet is what is to be said.
   const nowhere = Object.values(bearers).every((bearer) => bearer === "") && liveSupervisor(paths) === undefined;
@@ -74,7 +77,9 @@ export function accessOf(ask: AccessAsk): FleetAccess {
     return bearers[scope];
   };
   const transport: Transport = {
-    baseUrl: url,
+    get baseUrl() {
+      return urlNow();
+    },
     fetch: (to, init) => fetch(to, init),
     bearer: bearerOf,
     real: ask.real,
@@ -82,5 +87,16 @@ export function accessOf(ask: AccessAsk): FleetAccess {
   const fleet = fleetClient(transport);
   const watch = new Watch({ transport, clock, openSocket });
   const attach = attachWith({ fleet, clock, turnstile: new Turnstile({ clock, watch }) });
-  return { paths, config, budgets: budgetsOf(config.leases), bearers, clock, url, transport, fleet, watch, attach };
+  return {
+    paths,
+    config,
+    budgets: budgetsOf(config.leases),
+    bearers,
+    clock,
+    url: urlNow(),
+    transport,
+    fleet,
+    watch,
+    attach,
+  };
 }

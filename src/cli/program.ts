@@ -35,9 +35,21 @@ export function globalOptionsOf(program: Command, env: Readonly<Record<string, s
   };
 }
 
-function rootCommand(): Command {
+/** The commands that were typed, as far as they are commands: what `--help` is to be asked of. */
+function commandsTyped(program: Command, typed: readonly string[]): string[] {
+  const found: string[] = [];
+  let at = program;
+  for (const word of typed) {
+    const next = at.commands.find((command) => command.name() === word);
+    if (next === undefined) continue;
+    found.push(word);
+    at = next;
+  }
+  return found;
+}
+
+function rootCommand(typed: readonly string[]): Command {
   const program = new Command("tidegate");
-  let asked: readonly string[] = [];
   program
     .description("Release several times a day without killing the agents that are working.")
     .option("--json", "one JSON document on stdout")
@@ -56,39 +68,42 @@ function rootCommand(): Command {
           .trim()
           .replace(/^error: /, "")
           .replaceAll("\n", " ");
-        write(`tidegate: ${words}\n  next: ${["npx tidegate", ...asked].join(" ")} --help\n`);
+        write(`tidegate: ${words}\n  next: ${["npx tidegate", ...commandsTyped(program, typed)].join(" ")} --help\n`);
       },
-    })
-    .hook("preSubcommand", (_, command) => {
-      asked = [...asked, command.name()];
     });
   return program;
 }
 
 /** The whole program. `more` adds commands of other rooms before completion sees them all. */
-export function programOf(cli: Cli, more: readonly ((program: Command, cli: Cli) => void)[]): Command {
-  const program = rootCommand();
+export function programOf(
+  cli: Cli,
+  typed: readonly string[],
+  more: readonly ((program: Command, cli: Cli) => void)[],
+): Command {
+  const program = rootCommand(typed);
   const commands = [addStatus, addRun, addRepo, addRuns, addDrain, ...more, addUp, addDown, addVersion];
   for (const add of commands) add(program, cli);
   addCompletion(program);
   return program;
 }
 
-const GLOBAL_WITH_VALUE = new Set(["--output"]);
+const GLOBALS = new Set(["--json", "--quiet", "--verbose", "--no-headers", "--output", "ndjson"]);
 const HELP_WORDS = new Set(["-h", "--help", "help"]);
+/** What a group does when it is named alone. No default of the grammar, which would swallow a misspelt command. */
+const ALONE: Readonly<Record<string, string>> = { runs: "list", drain: "status" };
 
-/** What was typed, with `status` for nothing: plain `tidegate` is the one screen. */
+const isOption = (word: string | undefined): boolean =>
+  word === undefined || (word.startsWith("-") && !HELP_WORDS.has(word));
+
+/** What was typed, with what is meant by a name alone: plain `tidegate` is the one screen. */
 export function completed(typed: readonly string[]): readonly string[] {
-  const skipped = new Set<number>();
-  typed.forEach((word, index) => {
-    if (GLOBAL_WITH_VALUE.has(word)) skipped.add(index).add(index + 1);
-  });
-  const first = typed.findIndex(
-    (word, index) => !skipped.has(index) && !["--json", "--quiet", "--verbose", "--no-headers"].includes(word),
-  );
+  const first = typed.findIndex((word) => !GLOBALS.has(word) && !word.startsWith("--output="));
   const word = first < 0 ? undefined : typed[first];
   if (word === "--version" || word === "-V") return ["version", ...typed.filter((_, index) => index !== first)];
-  return word === undefined || (word.startsWith("-") && !HELP_WORDS.has(word)) ? ["status", ...typed] : typed;
+  if (word === undefined || isOption(word)) return ["status", ...typed];
+  const alone = Object.hasOwn(ALONE, word) ? ALONE[word] : undefined;
+  if (alone === undefined || !isOption(typed[first + 1])) return typed;
+  return [...typed.slice(0, first + 1), alone, ...typed.slice(first + 1)];
 }
 
 /** The exit code of an error that commander ended with, or undefined when it is none: help asked for is no error. */

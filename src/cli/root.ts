@@ -79,9 +79,10 @@ function tell(cli: Cli, error: unknown): void {
 /** Carries out what was typed. Resolves when it is done; the process's exit code is set. */
 export async function runCommandLine(packageRoot: string): Promise<void> {
   const cli = makeCli(packageRoot, () => globalOptionsOf(program, process.env));
-  const program = programOf(cli, [(root) => adopt(root, deployCommand(cli))]);
+  const typed = completed(process.argv.slice(2));
+  const program = programOf(cli, typed, [(root) => adopt(root, deployCommand(cli))]);
   try {
-    await program.parseAsync(completed(process.argv.slice(2)), { from: "user" });
+    await program.parseAsync(typed, { from: "user" });
   } catch (error) {
     const usage = exitOfUsage(error);
     process.exitCode = usage ?? exitOf(error);

@@ -68,6 +68,19 @@ test("plain `tidegate` is the status, with its options; a word is a command", ()
     ],
     [["--help"], ["--help"]],
     [["--version"], ["version"]],
+    [["drain"], ["drain", "status"]],
+    [
+      ["--json", "runs", "--verbose"],
+      ["--json", "runs", "list", "--verbose"],
+    ],
+    [
+      ["runs", "--help"],
+      ["runs", "--help"],
+    ],
+    [
+      ["drain", "strt"],
+      ["drain", "strt"],
+    ],
   ];
   for (const [typed, meant] of cases) assert.deepEqual(completed(typed), meant);
 });

@@ -12,6 +12,7 @@ import { ResidentDrainingError } from "./drainingError.ts";
 import type { FleetClient } from "./fleet.ts";
 import type { Clock } from "./ports.ts";
 import type { Known, Ticket } from "./ticket.ts";
+import { isUnreachable } from "./transport.ts";
 import type { Turnstile } from "./turnstile.ts";
 
 /** What a person sees of a wait, from its start, at each change and each minute. */
@@ -170,7 +171,7 @@ class Walk {
     const { clock } = this.#ports;
     const { signal } = this.#wishes;
     if (step.cause === "transient") {
-      this.#note("transient", null, step.at);
+      this.#note("transient", null, (this.#state.wakeSince ?? clock.now()) + CLOCK.wakeWaitMs);
       await clock.sleep(step.at - clock.now(), signal);
       this.#state = wakeWait(this.#state, clock.now());
       return;
@@ -199,8 +200,15 @@ class Walk {
       quietBy: known?.quietBy ?? null,
       by: known?.by ?? null,
       reason: known?.reason ?? null,
-      line: known === null ? UNKNOWN_LINE[cause] : lineOf(known, now),
+      line: known === null ? this.#unknownLine(cause) : lineOf(known, now),
     });
+  }
+
+  /** What is said while no drain is known. */
+  #unknownLine(cause: WaitNote["cause"]): string {
+    if (cause === "draining") return "waiting for its turn at the resident";
+    const away = isUnreachable(this.#last?.error);
+    return away ? "waiting for the fleet to answer" : "waiting for the container to come back";
   }
 
   #end(step: Extract<WaitState["step"], { do: "admitted" | "refused" | "spent" }>): Attached {
@@ -217,12 +225,6 @@ class Walk {
     throw this.#last?.error;
   }
 }
-
-/** What is said while no drain is known: a container rolls, or those who came first are still being let in. */
-const UNKNOWN_LINE = {
-  transient: "waiting for the container to come back",
-  draining: "waiting for its turn at the resident",
-} as const;
 
 /**
  * The line of a wait at a drained door. A person's drain ends when it says; a deploy's when what is in flight has ended,

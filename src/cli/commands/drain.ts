@@ -100,7 +100,7 @@ async function status(cli: Cli): Promise<void> {
 export function addDrain(program: Command, cli: Cli): void {
   const drain = program.command("drain").description("close the fleet to new runs; those in flight go on");
   drain
-    .command("status", { isDefault: true })
+    .command("status")
     .description("what closes the fleet, and what is in flight")
     .action(() => status(cli));
   drain

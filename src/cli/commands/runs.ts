@@ -25,7 +25,7 @@ async function release(cli: Cli, runId: string, reason: string): Promise<void> {
 export function addRuns(program: Command, cli: Cli): void {
   const runs = program.command("runs").description("the runs in flight");
   runs
-    .command("list", { isDefault: true })
+    .command("list")
     .description("each run with its thread and the lease it has left")
     .action(() => list(cli));
   runs

@@ -90,6 +90,7 @@ async function watched(cli: Cli): Promise<void> {
     deaf();
     letGo();
     release();
+    cli.exit(cli.interrupts.code());
   }
 }
 

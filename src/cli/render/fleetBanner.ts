@@ -56,7 +56,7 @@ export function bannerLines(read: FleetRead): string[] {
     return [`fleet     ${word}   ${read.url}`, `          ${read.why}`, `          next: ${read.next}`];
   const { residents, url } = read;
   const { build, generation, drains, now, unreadableDrains } = residents;
-  const served = `build ${build.commit.slice(0, 12)}, bundle ${build.bundle.slice(0, 7)}, image ${build.image.slice(0, 7)}, generation ${generation}`;
+  const served = `build ${shortened(build.commit, 20)}, bundle ${build.bundle.slice(0, 7)}, image ${build.image.slice(0, 7)}, generation ${generation}`;
   const told = drains.flatMap((drain) => drainWords(drain, now)).map((line) => `          ${line}`);
   const unreadable =
     unreadableDrains > 0

@@ -45,7 +45,7 @@ export function problemWords(error: unknown): ProblemWords {
 
 /** The lines of an error. */
 export function problemLines({ what, next }: ProblemWords): string {
-  const [first, ...more] = what.split("\n");
+  const [first, ...more] = what.trim().split("\n");
   return [`tidegate: ${first ?? ""}`, ...more.map((line) => `  ${line}`), `  next: ${next}`].join("\n");
 }
 

@@ -60,7 +60,8 @@ export function verdictWords(verdict: Verdict, leaseMs: Ms | null): string | nul
 /** The last lines of a run. */
 export function endLines(end: RunEnd, leaseMs: Ms | null): string[] {
   const { verdict, work, pushed, notReleased, attached } = end;
-  const words = verdictWords(verdict, leaseMs);
+  const never = verdict.kind === "stopped" && attached === null;
+  const words = never ? "stopped before it started" : verdictWords(verdict, leaseMs);
   const runId = attached?.binding.runId ?? "";
   const leaseUntil = attached === null ? "" : ` (${clockOf(attached.binding.leaseUntil)})`;
   return [

@@ -18,7 +18,7 @@ test("an open fleet says so first, with what it serves", () => {
   const [first] = statusScreen(read(), NOW);
   assert.match(
     first ?? "",
-    /^fleet {5}open {3}http:\/\/127\.0\.0\.1:8790 {3}build 3f9c1e2abcde, bundle 7b02d9e, image a41bfff, generation 1$/,
+    /^fleet {5}open {3}http:\/\/127\.0\.0\.1:8790 {3}build 3f9c1e2abcdef, bundle 7b02d9e, image a41bfff, generation 1$/,
   );
 });
 
