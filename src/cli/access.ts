@@ -64,10 +64,11 @@ export function accessOf(ask: AccessAsk): FleetAccess {
   const paths = pathsOf(homeOf(ask));
   const config = readConfig(paths.config);
   const bearers = withEnv(readBearers(paths.tokens) ?? NO_BEARERS, ask.env);
-  // A fleet that comes back may listen elsewhere, and one that was killed is looked for where it was last.
+  // A fleet that comes back may listen elsewhere, and one that went away is looked for where it was last.
+  let last = `http://127.0.0.1:${config.port}`;
   const urlNow = (): string => {
-    const own = (liveSupervisor(paths) ?? readSupervisorFile(paths))?.url ?? `http://127.0.0.1:${config.port}`;
-    return (config.fleetUrl ?? own).replace(/\/+$/, "");
+    last = (liveSupervisor(paths) ?? readSupervisorFile(paths))?.url ?? last;
+    return (config.fleetUrl ?? last).replace(/\/+$/, "");
   };
   const clock = clockOfStack(paths);
   // Where nobody has started a fleet there is no bearer either, and the missing fleet is what is to be said.

@@ -1,10 +1,7 @@
 // stdout is data, stderr is for people. A reader that went away (`| head`) ends a command quietly.
 
 import { isatty } from "node:tty";
-import { styleText } from "node:util";
 import { plain } from "./render/plain.ts";
-
-type Style = Parameters<typeof styleText>[0];
 
 /** Where a command writes. */
 export interface Output {
@@ -14,8 +11,6 @@ export interface Output {
   bytes(to: "out" | "err", bytes: Uint8Array): Promise<void>;
   /** A line for people. */
   say(line: string): void;
-  /** Paints a word of stdout's screens, or leaves it as it is where nobody sees colours. */
-  readonly paint: (style: Style, text: string) => string;
   readonly isTerminal: { readonly out: boolean; readonly err: boolean };
   readonly stderr: NodeJS.WriteStream;
   readonly stdout: NodeJS.WriteStream;
@@ -30,7 +25,6 @@ function written(stream: NodeJS.WriteStream, bytes: Uint8Array): Promise<void> {
 /** The output over a process's streams. `onBrokenPipe` is called once stdout has no reader any more. */
 export function outputOf(
   streams: { readonly stdout: NodeJS.WriteStream; readonly stderr: NodeJS.WriteStream },
-  env: Readonly<Record<string, string | undefined>>,
   onBrokenPipe: () => void,
 ): Output {
   const { stdout, stderr } = streams;
@@ -40,12 +34,10 @@ export function outputOf(
   });
   stderr.on("error", () => undefined);
   const isTerminal = { out: isatty(1), err: isatty(2) };
-  const colours = isTerminal.out && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
   return {
     data: (line) => void stdout.write(`${line}\n`),
     bytes: (to, bytes) => written(to === "out" ? stdout : stderr, bytes),
     say: (line) => void stderr.write(`${line.split("\n").map(plain).join("\n")}\n`),
-    paint: (style, text) => (colours ? styleText(style, text, { validateStream: false }) : text),
     isTerminal,
     stdout,
     stderr,

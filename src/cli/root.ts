@@ -49,7 +49,7 @@ function makeCli(packageRoot: string, options: Cli["options"]): Cli {
     ...ask,
     version: versionOf(packageRoot),
     who: `${userName()}@${hostname()}`.slice(0, 80),
-    output: outputOf(process, env, interrupts.brokenPipe),
+    output: outputOf(process, interrupts.brokenPipe),
     interrupts,
     options,
     access: () => (access ??= accessOf(ask)),

@@ -64,7 +64,7 @@ export function bearerOf(transport: Transport, route: RouteName): string | null 
 }
 
 /** Runs work under a bound of real time; the signal it gets fires at the bound or when the caller's own does. */
-export async function bounded<T>(
+async function bounded<T>(
   real: Clock,
   bound: { readonly ms: number; readonly signal?: AbortSignal | undefined },
   work: (signal: AbortSignal) => Promise<T>,
