@@ -91,12 +91,19 @@ function liftOne(
   return { kind: "lifted", deferredUntil: null };
 }
 
-/** `POST /undrain`: one drain by its id, or, by an admin's force, every live one. */
+/** A record that this build cannot read ends by nobody's clock: an admin's force takes it away, and the log says so. */
+function dropUnread({ store, root, audit }: Registry, principal: string): void {
+  if (store.dropUnreadDrains() === 0) return;
+  audit.add({ what: "lift", principal, reason: "forced: records that this build cannot read" }, root.clock.now());
+}
+
+/** `POST /undrain`: one drain by its id, or, by an admin's force, every one. */
 export function undrain(registry: Registry, body: UndrainBody, principal: string): UndrainReply & { now: Instant } {
   const { store, root } = registry;
   settleEnded(registry);
   const now = root.clock.now();
   const ids = body.id === undefined ? liveDrains(store.book(), now).map((live) => live.id) : [body.id];
+  if (body.id === undefined) dropUnread(registry, principal);
   const replies = ids.map((id) => liftOne(registry, id, body, principal));
   changed(registry);
   const remaining = liveDrains(store.book(), now);

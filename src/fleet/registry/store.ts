@@ -48,6 +48,8 @@ export const newMeta = (body: z.infer<typeof onboardBodySchema>, onboardedBy: st
 export interface RegistryStore {
   book(): DrainBook;
   writeBook(before: DrainBook, after: DrainBook): void;
+  /** Takes away the drains that this build cannot read, which no clock ends; answers how many. */
+  dropUnreadDrains(): number;
   entry(resource: string): Entry;
   entries(): Entry[];
   writeEntry(entry: Entry): void;
@@ -132,6 +134,12 @@ export function registryStore(kv: SyncKvStorage): RegistryStore {
     writeBook(before, after) {
       writeBook(kv, before, after);
       book = after;
+    },
+    dropUnreadDrains() {
+      const unread = [...kv.list({ prefix: "drain:" })].filter(([, stored]) => readDrain(stored) === undefined);
+      for (const [key] of unread) kv.delete(key);
+      book = { ...book, drains: book.drains.filter((stored) => readDrain(stored) !== undefined) };
+      return unread.length;
     },
     entry: (resource) => entries.get(resource) ?? emptyEntry(resource),
     entries: () => [...entries.values()],

@@ -116,7 +116,7 @@ async function askRegistry(work: Work, seal: number | null): Promise<AttachFact>
 function writeRow(work: Work, look: Look): AttachFact {
   const { resident, ask } = work;
   const { root, storage } = resident;
-  const row = storage.step((store) => rowStep(store, ask, look, root.budgets, root.clock.now()));
+  const row = storage.step((store) => rowStep(store, { ask, look }, root.budgets, root.clock.now()));
   if (work.look !== null) closeLook(resident, work.look, row.kind === "written");
   return { kind: "rowed", row };
 }
@@ -171,7 +171,7 @@ function arrive(work: Work): AttachFact {
   const leading = memory.leading.get(ask.runId);
   work.leader = leading === work ? undefined : leading;
   const arrival = storage.step((store) =>
-    arriveStep(store, ask, work.leader !== undefined, root.budgets, root.clock.now()),
+    arriveStep(store, { ask, underway: work.leader !== undefined }, root.budgets, root.clock.now()),
   );
   if (arrival.kind !== "join") memory.leading.set(ask.runId, work);
   return { kind: "arrived", arrival, seal: storage.now().seal };

@@ -36,6 +36,9 @@ function unreadableRow(key: string): Registration {
   };
 }
 
+/** Later than every boot that was counted, so that the words of a resident whose count cannot be read are news. */
+const UNREAD_INCARNATION = 1e12;
+
 /** An unreadable seal counts as standing until the registry is asked about it. */
 function readSeal(stored: unknown, lastAttempt: number): Seal | null {
   if (stored === null || stored === undefined) return null;
@@ -44,12 +47,14 @@ function readSeal(stored: unknown, lastAttempt: number): Seal | null {
 }
 
 function load(kv: SyncKvStorage): ResidentStore {
-  const gate = gateSchema.safeParse(kv.get("gate"));
+  const stored = kv.get("gate");
+  const gate = gateSchema.safeParse(stored);
   const rows = [...kv.list({ prefix: "row:" })].map(([key, stored]) => {
     const row = registrationSchema.safeParse(stored);
     return row.success ? row.data : unreadableRow(key);
   });
-  if (!gate.success) return { ...EMPTY_RESIDENT, rows };
+  if (stored === undefined) return { ...EMPTY_RESIDENT, rows };
+  if (!gate.success) return { ...EMPTY_RESIDENT, incarnation: UNREAD_INCARNATION, rows, seal: readSeal(stored, 0) };
   const { incarnation, seq, told, lastAttempt } = gate.data;
   return { incarnation, seq, told, lastAttempt, rows, seal: readSeal(gate.data.seal, lastAttempt) };
 }
