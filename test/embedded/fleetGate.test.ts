@@ -6,6 +6,7 @@ import { basename, dirname } from "node:path";
 import { afterEach, before, test } from "node:test";
 import { CLOCK } from "#core/budgets.ts";
 import { MINUTE } from "#core/time.ts";
+import type { RunRow } from "#wire/fleet.ts";
 import { FleetStack, type Run } from "./fleetStack.ts";
 import { eventually } from "./hostStack.ts";
 
@@ -220,12 +221,14 @@ test("a row with nothing alive is suspect, one with a process is not; an admin r
   const idle = await fleet.inFlight(app);
   const busy = await fleet.inFlight(app);
   await fleet.exec(busy, { id: "busy-proc", shell: "echo up; exec sleep 1005" }, (out) => out.includes("up"));
-  const suspect = await eventually("a suspect", async () => {
+  const old = await eventually("both are old enough to be suspect", async () => {
     const { runs, now } = await fleet.residents(true);
-    for (const row of runs) assert.ok(!row.suspect || now - row.since >= CLOCK.suspectAfterMs, "not at once");
-    return runs.find((row) => row.suspect);
+    const isOld = (row: RunRow): boolean => now - row.since >= CLOCK.suspectAfterMs;
+    for (const row of runs) assert.ok(!row.suspect || isOld(row), "not at once");
+    return runs.every(isOld) ? runs : undefined;
   });
-  assert.equal(suspect.runId, idle.runId);
+  const suspects = old.filter((row) => row.suspect).map((row) => row.runId);
+  assert.deepEqual(suspects, [idle.runId]);
   assert.equal((await fleet.residents()).residents[0]?.suspect, 1);
   assert.equal(
     (await fleet.refusal("admin", "/runs/release", { runId: "run-unknown", reason: "a test" })).code,

@@ -4,7 +4,9 @@
 import assert from "node:assert/strict";
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { before, test } from "node:test";
+import { serialize } from "node:v8";
 import { isSameProcess } from "#node/processes.ts";
 import { readSupervisorFile } from "#node/supervisorFile.ts";
 import { FleetStack } from "./fleetStack.ts";
@@ -153,6 +155,41 @@ test("one resident that cannot be read is named by the seal and by the sum, and 
   await fleet.seal("mended");
   await fleet.lift("mended", "none");
   await fleet.detach(await fleet.inFlight(other));
+});
+
+/** Writes a key of an object as another build might have; the object does not live meanwhile. */
+function foreign(file: string, key: string, value: unknown): void {
+  const database = new DatabaseSync(file);
+  database.prepare("INSERT OR REPLACE INTO _cf_KV (key, value) VALUES (?, ?)").run(key, serialize(value));
+  database.close();
+}
+
+test("records of another build: a drain closes nothing and refuses a deploy, a row and a seal stand, each until an admin says so", async () => {
+  const [registry, resident, sealedOne] = [objects("registry")[0] ?? "", ...files];
+  await stop();
+  foreign(registry, "drain:of-another-build", { id: "of-another-build", shape: 9 });
+  foreign(resident ?? "", "row:test:foreign", { shape: 9 });
+  const gate = { shape: 9 };
+  foreign(sealedOne ?? "", "gate", gate);
+  up = await fleet.up();
+  assert.deepEqual([(await fleet.drains()).unreadable, (await fleet.residents()).unreadableDrains], [1, 1]);
+  await fleet.detach(await fleet.inFlight(app));
+  assert.match(
+    readFileSync(join(fleet.paths.log, "workerd.log"), "utf8"),
+    /drains that this build cannot read close nothing/,
+  );
+  await fleet.detach(await fleet.inFlight(other));
+  await fleet.drain("foreign-deploy");
+  const busy = await fleet.refusal("drain", "/seal", { id: "foreign-deploy" });
+  assert.deepEqual([busy.code, busy.detail], ["SEAL_BUSY", `${app} has unreadable-test-foreign`]);
+  assert.equal((await fleet.attach({ ...fleet.newRun(app), threadKey: "test:foreign" })).problem?.code, "THREAD_BUSY");
+  const release = { runId: "unreadable-test-foreign", reason: "it is over" };
+  assert.equal((await fleet.ask("admin", "/runs/release", release)).status, 200);
+  assert.equal((await fleet.ask("admin", "/undrain", { force: true })).status, 200);
+  assert.deepEqual([(await fleet.drains()).unreadable, (await fleet.drains()).draining], [0, null]);
+  await fleet.drain("foreign-gone");
+  assert.equal((await fleet.seal("foreign-gone")).drain.phase, "swapping");
+  await fleet.lift("foreign-gone", "none");
 });
 
 test("a watch of a registry that cannot be read ends, and does not tell that the fleet is open", async () => {
