@@ -2,8 +2,7 @@
 // does. It stands on the product's own client and tells when things happened on the machine's clock.
 
 import * as z from "zod";
-import type { AttachAsk } from "#client/attach.ts";
-import { LIMIT } from "#core/budgets.ts";
+import type { AttachAsk, WaitNote } from "#client/attach.ts";
 import { HOUR } from "#core/time.ts";
 import { quietWatch } from "#deploy/quietWatch.ts";
 import { callerOf, machineNs, newAsk, type Caller } from "./caller.ts";
@@ -15,8 +14,6 @@ const orderSchema = z.discriminatedUnion("do", [
   z.object({ do: z.literal("quiet"), how: z.enum(["watch", "poll"]), drainId: z.string() }),
   /** Tells `waiting` once all wait at closed doors, and `admitted` when all are in. */
   z.object({ do: z.literal("wait"), resources: z.array(z.string()), count: z.number() }),
-  /** Admits as many through open doors, nobody having waited, and tells `admitted`. */
-  z.object({ do: z.literal("admit"), resources: z.array(z.string()), count: z.number() }),
 ]);
 /** What the bench asks of an actor. */
 export type Order = z.infer<typeof orderSchema>;
@@ -28,11 +25,10 @@ export const toldSchema = z.object({ say: z.literal("told"), at });
 export const waitingSchema = z.object({ say: z.literal("waiting") });
 export const admittedSchema = z.object({
   say: z.literal("admitted"),
-  begunAt: at,
   firstAt: at,
   lastAt: at,
-  /** By arrival at each door. */
-  runs: z.array(z.object({ resource: z.string(), runId: z.string(), threadKey: z.string() })),
+  /** By arrival at each door. `away`: the fleet or its container did not answer this one, so that it had to come again. */
+  runs: z.array(z.object({ resource: z.string(), runId: z.string(), threadKey: z.string(), away: z.boolean() })),
 });
 
 /** Within every kind's lease, so that no wait is cut short. */
@@ -88,17 +84,22 @@ interface Admitted {
   readonly at: bigint;
 }
 
-function tellAdmitted(begunAt: bigint, asks: readonly AttachAsk[], admitted: readonly Admitted[]): void {
+function tellAdmitted(asks: readonly AttachAsk[], admitted: readonly Admitted[], away: ReadonlySet<string>): void {
   const ends = admitted.map((one) => one.at).toSorted((a, b) => (a < b ? -1 : 1));
-  const runs = asks.map(({ resource, runId, threadKey }) => ({ resource, runId, threadKey }));
+  const runs = asks.map(({ resource, runId, threadKey }) => ({ resource, runId, threadKey, away: away.has(runId) }));
   const [firstAt, lastAt] = [ends[0], ends.at(-1)];
-  tell({ say: "admitted", begunAt: String(begunAt), firstAt: String(firstAt), lastAt: String(lastAt), runs });
+  tell({ say: "admitted", firstAt: String(firstAt), lastAt: String(lastAt), runs });
 }
 
 /** One waiter of each resident comes first and meets the closed door; those behind it queue up without a request. */
 async function waitAtDoors({ attach, clock }: Caller, order: Extract<Order, { do: "wait" }>): Promise<void> {
   const asks = asksOf(order);
-  const inLine = async (ask: AttachAsk, onWait: () => void): Promise<Admitted> => {
+  const away = new Set<string>();
+  const inLine = async (ask: AttachAsk, onWaits: () => void): Promise<Admitted> => {
+    const onWait = ({ cause }: WaitNote): void => {
+      if (cause === "transient") away.add(ask.runId);
+      onWaits();
+    };
     const wishes = { leaseUntil: clock.now() + LEASE_MS, signal: never, onWait };
     await attach(ask, wishes);
     return { ask, at: machineNs() };
@@ -111,30 +112,10 @@ async function waitAtDoors({ attach, clock }: Caller, order: Extract<Order, { do
     await Promise.all(lines.map(({ waits, ends }) => Promise.race([waits, ends])));
     return lines.map(({ ends }) => ends);
   };
-  const begunAt = machineNs();
   const first = await arrive(asks.slice(0, order.resources.length));
   const rest = await arrive(asks.slice(order.resources.length));
   tell({ say: "waiting" });
-  tellAdmitted(begunAt, asks, await Promise.all([...first, ...rest]));
-}
-
-/** The same admissions at the same pace (a resident's slots at once), with no door closed and no watch held. */
-async function admitThrough({ fleet }: Caller, order: Extract<Order, { do: "admit" }>): Promise<void> {
-  const asks = asksOf(order);
-  const admitted: Admitted[] = [];
-  const begunAt = machineNs();
-  const worker = async (own: AttachAsk[]): Promise<void> => {
-    for (let ask = own.shift(); ask !== undefined; ask = own.shift()) {
-      await fleet.attach({ ...ask, remainingMs: LEASE_MS });
-      admitted.push({ ask, at: machineNs() });
-    }
-  };
-  const workers = order.resources.flatMap((resource) => {
-    const own = asks.filter((ask) => ask.resource === resource);
-    return Array.from({ length: LIMIT.provisioningSlots }, () => worker(own));
-  });
-  await Promise.all(workers);
-  tellAdmitted(begunAt, asks, admitted);
+  tellAdmitted(asks, await Promise.all([...first, ...rest]), away);
 }
 
 function perform(caller: Caller, order: Order): Promise<void> {
@@ -143,8 +124,6 @@ function perform(caller: Caller, order: Order): Promise<void> {
       return order.how === "watch" ? quietByWatch(caller, order.drainId) : quietByPolls(caller, order.drainId);
     case "wait":
       return waitAtDoors(caller, order);
-    case "admit":
-      return admitThrough(caller, order);
   }
 }
 

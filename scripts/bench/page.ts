@@ -18,8 +18,9 @@ const millisOf = (value: number): string => value.toFixed(value < 100 ? 2 : 0);
 
 function ownCells({ goal, blocks, ratio, equal, verdict }: RatioRow): string[] {
   const goals = [goalOf(goal.gate), goalOf(goal.aim)];
-  if (ratio === null || equal === null) return [goal.id, goal.says, "not measured", "–", ...goals, "–", "0", verdict];
-  const figures = [ratioOf(ratio.value), rangeOf(ratio), ...goals, `${ratioOf(equal.value)} (${rangeOf(equal)})`];
+  if (ratio === null) return [goal.id, goal.says, "not measured", "–", ...goals, "–", "0", verdict];
+  const aa = equal === null ? "–" : `${ratioOf(equal.value)} (${rangeOf(equal)})`;
+  const figures = [ratioOf(ratio.value), rangeOf(ratio), ...goals, aa];
   return [goal.id, goal.says, ...figures, String(blocks), verdict];
 }
 
@@ -59,7 +60,7 @@ const RULES = `
 Arms run in blocks, each block in an order and its mirror; a value is the median of the blocks' ratios of medians, its
 interval is drawn by resampling the blocks with the seed, and a gate looks at the interval's far end. A/A are two equal arms in
 the same blocks: unless their interval stays within ${EQUAL.low}–${EQUAL.high} the row is \`noisy\` and neither passes nor fails; so is a row whose equal arms would themselves be past its gate. A row with
-fewer than ${BLOCKS_WANTED} blocks is \`few\` and neither passes nor fails. A p99 wants ${P99_WANTS} samples and is never gated. \`shown\` has no gate. The
+fewer than ${BLOCKS_WANTED} blocks, or without an A/A arm (M4 in a quick run), is \`few\` and neither passes nor fails. A p99 wants ${P99_WANTS} samples and is never gated. \`shown\` has no gate. The
 first block is a warm-up and thrown away.
 `;
 

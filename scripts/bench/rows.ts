@@ -2,7 +2,7 @@
 // the design; figures come from the samples, and a peer that was not there is absent.
 
 import { estimate, isQuietEnough, judge, median, p99, quantile, type Estimate, type Verdict } from "./statistics.ts";
-import type { ArmName, Block } from "./blocks.ts";
+import type { Block } from "./blocks.ts";
 import type { PartId, PartResult, Results } from "./results.ts";
 
 /** How many wait in the arms of M4. */
@@ -98,11 +98,25 @@ export interface TimeRow {
   readonly p99: number | undefined;
 }
 
-const middle = (block: Block, arm: ArmName, per: number): number => median(block[arm]) / per;
-
 /** Arms of one sample each are one arm, on either side of the other. */
-function firstArm(block: Block, per: number): number {
-  return block.a.length === 1 ? median([...block.a, ...block.again]) / per : middle(block, "a", per);
+function firstArm({ a, again }: Block): number {
+  return median(a.length === 1 ? [...a, ...again] : a);
+}
+
+/** What two equal arms came to; null where no block has a second one. */
+function equalArms(blocks: readonly Block[], seed: number): Estimate | null {
+  const both = blocks.filter((block) => block.again.length > 0);
+  if (both.length === 0) return null;
+  return estimate(
+    both.map((block) => median(block.again) / median(block.a)),
+    seed,
+  );
+}
+
+function verdictOf(ratio: Estimate, equal: Estimate | null, gate: number | null, blocks: number): RatioRow["verdict"] {
+  if (equal === null) return "few";
+  if (blocks >= BLOCKS_WANTED) return judge(ratio, equal, gate);
+  return isQuietEnough(equal, gate) ? "few" : "noisy";
 }
 
 /** What the samples of a part say of its own ratio. */
@@ -110,18 +124,13 @@ export function ratioRow(part: PartResult, seed: number): RatioRow {
   const goal = OWN[part.id];
   const { blocks } = part;
   if (blocks.length === 0) return { goal, blocks: 0, ratio: null, equal: null, verdict: "few" };
-  const { per } = goal;
+  const { per, gate } = goal;
   const ratio = estimate(
-    blocks.map((block) => firstArm(block, per.a) / middle(block, "b", per.b)),
+    blocks.map((block) => firstArm(block) / per.a / (median(block.b) / per.b)),
     seed,
   );
-  const equal = estimate(
-    blocks.map((block) => middle(block, "again", per.a) / middle(block, "a", per.a)),
-    seed,
-  );
-  const isEnough = blocks.length >= BLOCKS_WANTED;
-  const verdict = isEnough ? judge(ratio, equal, goal.gate) : isQuietEnough(equal, goal.gate) ? "few" : "noisy";
-  return { goal, blocks: blocks.length, ratio, equal, verdict };
+  const equal = equalArms(blocks, seed);
+  return { goal, blocks: blocks.length, ratio, equal, verdict: verdictOf(ratio, equal, gate, blocks.length) };
 }
 
 function timeRow(says: string, micros: readonly number[]): TimeRow[] {

@@ -84,6 +84,14 @@ test("the arms of a reopening are compared by the run, and the one long arm is b
   assert.equal(row.equal?.value, 11 / 9);
 });
 
+test("without an equal arm nothing is judged", () => {
+  const row = ratioRow(
+    { id: "M4", blocks: [{ a: [20_000], b: [900, 1_100], again: [] }], firstStarts: [], tookMs: 1 },
+    1,
+  );
+  assert.deepEqual([row.ratio?.value, row.equal, row.verdict], [2, null, "few"]);
+});
+
 test("a peer that did not run is absent, and a part that was not measured says so", () => {
   const page = benchPage(resultsOf("M1", blocksOf(6, { a: 1_000, b: 2_000, again: 1_000 })));
   assert.match(page, /\| M1 \| [^|]+ \| absent \| – \| ≤ 5 \| ≤ 1\.5 \| – \| – \| absent: BullMQ \|/);

@@ -2,6 +2,7 @@
 
 import type { AttachAsk } from "#client/attach.ts";
 import type { FleetClient } from "#client/fleet.ts";
+import type { ArmName } from "../blocks.ts";
 import type { PartResult } from "../results.ts";
 import type { Session } from "../session.ts";
 
@@ -10,6 +11,8 @@ export type RunOf = Pick<AttachAsk, "resource" | "runId" | "threadKey">;
 
 /** How much of a part is wanted. */
 export interface Extent {
+  /** The arms of a block; without any `again` there is no A/A, and the row is `few`. */
+  readonly order: readonly ArmName[];
   readonly blocks: number;
   readonly budgetMs: number;
 }
