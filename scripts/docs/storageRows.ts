@@ -25,7 +25,7 @@ export const REGISTRY: readonly Kept[] = [
     key: "drain:",
     shape: { file: "src/core/drain.ts", type: "Drain" },
     writer: "`POST /drain` (creates, renews), a look that voids a seal being asked for, `POST /seal`",
-    clearer: "`POST /undrain`; the alarm, once past its end",
+    clearer: "`POST /undrain`, and by an admin's force also one that cannot be read; the alarm, once past its end",
   },
   {
     key: "tombstones",
