@@ -16,7 +16,9 @@ export interface Book {
 /** A record of a newer build, which this one cannot read. */
 export const GARBAGE = { id: "newer", until: { seconds: 5 }, shape: 9 };
 
-const isDrain = (stored: unknown): stored is Drain => typeof stored === "object" && stored !== null && "phase" in stored;
+/** Whether a stored record is one that this build writes. */
+export const isDrain = (stored: unknown): stored is Drain =>
+  typeof stored === "object" && stored !== null && "phase" in stored;
 
 const past = (at: Instant, by: Ms): Instant => Math.max(0, at - by);
 
@@ -59,11 +61,20 @@ function canonicalDrain(drain: Drain, by: Ms): Drain {
 const byId = (a: { readonly id: string }, b: { readonly id: string }): number => (a.id < b.id ? -1 : 1);
 
 /** A book `by` ms later, and what is broken about coming to it from `before`. */
-export function bookAfter(before: Book, book: DrainBook, by: Ms): { readonly book: Book; readonly broken: Broken | null } {
-  const drains = book.drains.filter(isDrain).map((drain) => canonicalDrain(drain, by)).toSorted(byId);
+export function bookAfter(
+  before: Book,
+  book: DrainBook,
+  by: Ms,
+): { readonly book: Book; readonly broken: Broken | null } {
+  const drains = book.drains
+    .filter(isDrain)
+    .map((drain) => canonicalDrain(drain, by))
+    .toSorted(byId);
   const others = book.drains.filter((stored) => !isDrain(stored));
   const lives = new Set(drains.filter((drain) => livesRaw(drain)).map((drain) => drain.id));
-  const ended = liveRaw(before).map((drain) => drain.id).filter((id) => !lives.has(id));
+  const ended = liveRaw(before)
+    .map((drain) => drain.id)
+    .filter((id) => !lives.has(id));
   const risen = before.over.find((id) => lives.has(id));
   const over = [...new Set([...before.over, ...ended])].toSorted();
   const tombstones = book.tombstones.map((stone) => ({ id: stone.id, at: 0 })).toSorted(byId);

@@ -30,17 +30,26 @@ function decide(model: Model, book: number, id: string, deploy: boolean): DrainA
 export function drainStep(model: Model, book: number, id: string, deploy: boolean): BookStep<DrainAnswer["kind"]> {
   return step(model, `drain|${book}|${id}|${deploy}`, () => {
     const answer = decide(model, book, id, deploy);
-    return "book" in answer ? numbered(model, book, answer.book, answer.kind) : { answer: answer.kind, book, broken: null };
+    return "book" in answer
+      ? numbered(model, book, answer.book, answer.kind)
+      : { answer: answer.kind, book, broken: null };
   });
 }
 
 function othersTouched(before: Book, after: Book, id: string): Broken | null {
-  const lost = liveRaw(before).find((drain) => drain.id !== id && !liveRaw(after).some((left) => JSON.stringify(left) === JSON.stringify(drain)));
+  const lost = liveRaw(before).find(
+    (drain) => drain.id !== id && !liveRaw(after).some((left) => JSON.stringify(left) === JSON.stringify(drain)),
+  );
   return lost === undefined ? null : broken("7", `a lift of ${id} opens what drain ${lost.id} closes`);
 }
 
 /** `POST /undrain` with an outcome. */
-export function liftStep(model: Model, book: number, id: string, rest: { readonly outcome: UploadOutcome; readonly servedId: string | null }): BookStep<"lifted" | "already" | "deferred"> {
+export function liftStep(
+  model: Model,
+  book: number,
+  id: string,
+  rest: { readonly outcome: UploadOutcome; readonly servedId: string | null },
+): BookStep<"lifted" | "already" | "deferred"> {
   return step(model, `lift|${book}|${id}|${rest.outcome}|${rest.servedId}`, () => {
     const before = model.books.at(book);
     const answer = model.core.decideLift(drainBookOf(before), { id, outcome: rest.outcome }, rest.servedId, 0);
@@ -48,7 +57,11 @@ export function liftStep(model: Model, book: number, id: string, rest: { readonl
     const next = numbered(model, book, answer.book, answer.kind);
     const after = model.books.at(next.book);
     const over = [...new Set([...after.over, id])].toSorted();
-    return { ...next, book: model.books.number({ ...after, over }), broken: next.broken ?? othersTouched(before, after, id) };
+    return {
+      ...next,
+      book: model.books.number({ ...after, over }),
+      broken: next.broken ?? othersTouched(before, after, id),
+    };
   });
 }
 
@@ -68,7 +81,10 @@ export function finishSealStep(model: Model, book: number, id: string, attempt: 
     if (finished.kind !== "sealed") return { answer: finished, book, broken: null };
     const next = numbered(model, book, finished.book, finished);
     const lived = liveRaw(before).some((drain) => drain.id === id);
-    return { ...next, broken: next.broken ?? (lived ? null : broken("7", `drain ${id}, which lives no more, seals the fleet`)) };
+    return {
+      ...next,
+      broken: next.broken ?? (lived ? null : broken("7", `drain ${id}, which lives no more, seals the fleet`)),
+    };
   });
 }
 
@@ -93,7 +109,14 @@ export function uploadAllowed(model: Model, book: number, id: string): BookStep<
     const before = model.books.at(book);
     const answer = model.core.mayUpload(before.drains, id, 0);
     const swapping = liveRaw(before).some((drain) => drain.id === id && drain.phase === "swapping");
-    return { answer, book, broken: answer && !swapping ? broken("7", `an upload of ${id} begins although its drain is over or its swap has not begun`) : null };
+    return {
+      answer,
+      book,
+      broken:
+        answer && !swapping
+          ? broken("7", `an upload of ${id} begins although its drain is over or its swap has not begun`)
+          : null,
+    };
   });
 }
 

@@ -50,11 +50,13 @@ export interface Cell {
   readonly refused: readonly (string | null)[];
 }
 
+const byValue = (a: number, b: number): number => a - b;
+
 type Rank = (value: number) => number;
 
 /** Order-preserving renumbering: the core only compares these counters and adds one to the largest. */
 function ranks(values: readonly number[]): Rank {
-  const sorted = [...new Set(values)].toSorted((a, b) => a - b);
+  const sorted = [...new Set(values)].toSorted(byValue);
   const known = new Map(sorted.map((value, index) => [value, index]));
   return (value) => known.get(value) as number;
 }
@@ -79,9 +81,15 @@ function renamingOf(cell: Cell, by: Ms): Renaming {
   const { store, entry, words, lateLooks } = cell;
   const seq = ranks([store.seq, entry.seq, ...words.map((word) => word.seq), ...rowsOf(cell).map((row) => row.seq)]);
   const asked = [...entry.counted, ...lateLooks];
-  const incarnation = ranks([store.incarnation, entry.incarnation, ...words.map((word) => word.incarnation), ...asked.map((one) => one.incarnation)]);
+  const incarnation = ranks([
+    store.incarnation,
+    entry.incarnation,
+    ...words.map((word) => word.incarnation),
+    ...asked.map((one) => one.incarnation),
+  ]);
   const numbers = new Map<number, number[]>();
-  const note = (boot: number, n: readonly number[]): void => void numbers.set(boot, [...(numbers.get(boot) ?? [0]), ...n]);
+  const note = (boot: number, n: readonly number[]): void =>
+    void numbers.set(boot, [...(numbers.get(boot) ?? [0]), ...n]);
   note(store.incarnation, [cell.lastLook, ...cell.attaches.flatMap(({ look }) => (look === null ? [] : [look]))]);
   for (const { incarnation: boot, n } of asked) note(boot, [n]);
   for (const { incarnation: boot, looks } of words) note(boot, [looks.last, ...looks.open]);
@@ -93,11 +101,25 @@ function renamingOf(cell: Cell, by: Ms): Renaming {
 function row(kept: Registration, to: Renaming, told: boolean): Registration {
   const { runId, threadKey, kind, generation, state, seq, leaseUntil, parent } = kept;
   const renamed = told ? 0 : to.seq(seq);
-  return { runId, threadKey, kind, generation, state, seq: renamed, since: 0, leaseUntil: ended(leaseUntil, to.by), parent };
+  return {
+    runId,
+    threadKey,
+    kind,
+    generation,
+    state,
+    seq: renamed,
+    since: 0,
+    leaseUntil: ended(leaseUntil, to.by),
+    parent,
+  };
 }
 
 const byThread = (a: Registration, b: Registration): number => (a.threadKey < b.threadKey ? -1 : 1);
-const sealAt = (seal: Seal, by: Ms): Seal => ({ drainId: seal.drainId, attempt: seal.attempt, until: Math.max(0, seal.until - by) });
+const sealAt = (seal: Seal, by: Ms): Seal => ({
+  drainId: seal.drainId,
+  attempt: seal.attempt,
+  until: Math.max(0, seal.until - by),
+});
 const byText = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
 
 function lookAt(look: Look, by: Ms): Look {
@@ -137,7 +159,7 @@ function wordAt(word: Word, to: Renaming): Word {
     incarnation: to.incarnation(incarnation),
     seq: to.seq(seq),
     rows: word.rows.map((kept) => row(kept, to, true)).toSorted(byThread),
-    looks: { last: rank(looks.last), open: looks.open.map(rank).toSorted() },
+    looks: { last: rank(looks.last), open: looks.open.map(rank).toSorted(byValue) },
   };
 }
 
@@ -147,7 +169,18 @@ function waitAt(wait: WaitState | null, by: Ms): WaitState | null {
   const step = wait.step.do === "pause" ? { ...wait.step, at: 0 } : wait.step;
   const { wakeSince } = wait;
   const woken = wakeSince === null ? null : wakeSince - by;
-  return { ...wait, since: 0, deadline: at(wait.deadline), leaseUntil: wait.metDrain ? 0 : at(wait.leaseUntil), wakeSince: woken, drainSince: null, drainedMs: 0, until: null, quietBy: null, step };
+  return {
+    ...wait,
+    since: 0,
+    deadline: at(wait.deadline),
+    leaseUntil: wait.metDrain ? 0 : at(wait.leaseUntil),
+    wakeSince: woken,
+    drainSince: null,
+    drainedMs: 0,
+    until: null,
+    quietBy: null,
+    step,
+  };
 }
 
 function storeAt(store: ResidentStore, to: Renaming): ResidentStore {
@@ -165,10 +198,21 @@ function storeAt(store: ResidentStore, to: Renaming): ResidentStore {
 
 function entryAt(entry: Entry, to: Renaming): Entry {
   const counted = entry.counted
-    .map(({ incarnation, n, runId }) => ({ incarnation: to.incarnation(incarnation), n: to.look(incarnation, n), runId, at: 0 }))
+    .map(({ incarnation, n, runId }) => ({
+      incarnation: to.incarnation(incarnation),
+      n: to.look(incarnation, n),
+      runId,
+      at: 0,
+    }))
     .toSorted(byText);
   const rows = entry.rows.map((kept) => row(kept, to, true)).toSorted(byThread);
-  return { resource: entry.resource, incarnation: to.incarnation(entry.incarnation), seq: to.seq(entry.seq), rows, counted };
+  return {
+    resource: entry.resource,
+    incarnation: to.incarnation(entry.incarnation),
+    seq: to.seq(entry.seq),
+    rows,
+    counted,
+  };
 }
 
 /** The cell `by` ms later in its canonical form. */
@@ -190,11 +234,11 @@ export function cellAfter(cell: Cell, by: Ms): Cell {
       .map(({ run, incarnation, n }) => ({ run, incarnation: to.incarnation(incarnation), n: to.look(incarnation, n) }))
       .toSorted(byText),
     lateAsks: cell.lateAsks.map((seal) => sealAt(seal, by)).toSorted(byText),
-    lateUnseals: cell.lateUnseals.toSorted(),
-    alive: cell.alive.toSorted(),
+    lateUnseals: cell.lateUnseals.toSorted(byValue),
+    alive: cell.alive.toSorted(byValue),
     done: cell.done,
     held: cell.held,
-    blind: cell.blind.toSorted(),
+    blind: cell.blind.toSorted(byValue),
     waits: cell.waits.map((wait) => waitAt(wait, by)),
     refused: cell.refused,
   };

@@ -17,10 +17,18 @@ function bootSteps(model: Model, cell: Cell, name: string): Drafted[] {
   if (restart) {
     const store = model.core.bootStep(cell.store);
     const next = { ...cell, store, attaches: [], releases: [], lastLook: 0 };
-    found.push({ label: `isolate restart of ${name}: what was being attached or released there is lost`, cell: next, broken: null });
+    found.push({
+      label: `isolate restart of ${name}: what was being attached or released there is lost`,
+      cell: next,
+      broken: null,
+    });
   }
   if (roll && cell.alive.length > 0) {
-    found.push({ label: `the container of ${name} rolls by itself: its processes die, its rows stay`, cell: { ...cell, alive: [] }, broken: null });
+    found.push({
+      label: `the container of ${name} rolls by itself: its processes die, its rows stay`,
+      cell: { ...cell, alive: [] },
+      broken: null,
+    });
   }
   return found;
 }
@@ -40,9 +48,17 @@ function wordSteps(model: Model, cell: Cell, name: string): Drafted[] {
     const words = cell.words.filter((_, other) => other !== index);
     const entry = core.applyWord(cell.entry, arriving);
     const store = core.toldStep(cell.store, arriving.incarnation, arriving.seq);
-    found.push({ label: `a word of ${name} reaches the registry (${arriving.rows.length} rows)`, cell: { ...cell, entry, store, words }, broken: null });
+    found.push({
+      label: `a word of ${name} reaches the registry (${arriving.rows.length} rows)`,
+      cell: { ...cell, entry, store, words },
+      broken: null,
+    });
     if (world.allowed.lost.includes("word")) {
-      found.push({ label: `a word of ${name} reaches the registry, its acknowledgement is lost`, cell: { ...cell, entry, words }, broken: null });
+      found.push({
+        label: `a word of ${name} reaches the registry, its acknowledgement is lost`,
+        cell: { ...cell, entry, words },
+        broken: null,
+      });
     }
   });
   return found;
@@ -53,12 +69,20 @@ function lateSteps(model: Model, cell: Cell, name: string): Drafted[] {
   const asks = cell.lateAsks.map((seal, index): Drafted => {
     const { store, found } = model.core.sealStep(cell.store, seal);
     const lateAsks = cell.lateAsks.filter((_, other) => other !== index);
-    return { label: `an ask to seal ${name} arrives late (attempt ${seal.attempt}): ${found.kind}`, cell: { ...cell, store, lateAsks }, broken: null };
+    return {
+      label: `an ask to seal ${name} arrives late (attempt ${seal.attempt}): ${found.kind}`,
+      cell: { ...cell, store, lateAsks },
+      broken: null,
+    };
   });
   const unseals = cell.lateUnseals.map((attempt, index): Drafted => {
     const lateUnseals = cell.lateUnseals.filter((_, other) => other !== index);
     const store = model.core.unsealStep(cell.store, attempt);
-    return { label: `${name} takes back its seal of attempt ${attempt}`, cell: { ...cell, store, lateUnseals }, broken: null };
+    return {
+      label: `${name} takes back its seal of attempt ${attempt}`,
+      cell: { ...cell, store, lateUnseals },
+      broken: null,
+    };
   });
   return [...asks, ...unseals];
 }
@@ -69,7 +93,9 @@ function falseQuiet(model: Model, cell: Cell, name: string): Broken | null {
   const seen = cell.store.rows.find((row) => !cell.blind.some((run) => model.world.runs[run]?.id === row.runId));
   const told = cell.attaches.find(({ state }) => state.effect.do === "row" && state.effect.look.kind === "open");
   const runId = seen?.runId ?? told?.state.ask.runId;
-  return runId === undefined ? null : broken("quiet", `the registry calls ${name} quiet while ${runId}, which it let in, is in flight there`);
+  return runId === undefined
+    ? null
+    : broken("quiet", `the registry calls ${name} quiet while ${runId}, which it let in, is in flight there`);
 }
 
 function compute(model: Model, at: 0 | 1, number: number): readonly CellStep[] {

@@ -64,16 +64,28 @@ export function firstDeploy(model: Model, deployer: number): number {
   return model.deploys.number(canonicalDeploy(model.core.deployOf("drained", id, model.budgets, 0)));
 }
 
-/** The tuple after a deployer has taken a fact; `due` names which of its instants have come on its own clock. */
-export function deployerHears(model: Model, tuple: Tuple, deployer: number, fact: DeployFact, due: Partial<DeployState> = {}): Tuple {
+/** A fact, and which of the deployer's instants have come on its own clock. */
+export interface HeardWhen {
+  readonly fact: DeployFact;
+  readonly due: Partial<DeployState>;
+}
+
+/** The tuple after a deployer has taken a fact at an instant of its own clock. */
+export function deployerHearsWhen(model: Model, tuple: Tuple, deployer: number, heard: HeardWhen): Tuple {
+  const { fact, due } = heard;
   const place = DEPLOYERS[deployer as 0 | 1];
   const number = tuple[place] as number;
-  const said = fact.kind === "drained" ? "drained" : fact.kind === "sealed" ? "sealed" : JSON.stringify(fact);
+  const said = fact.kind === "drained" || fact.kind === "sealed" ? fact.kind : JSON.stringify(fact);
   const next = model.numbers.get(`${number}|${said}|${Object.keys(due).join()}`, () => {
     const state = { ...(model.deploys.at(number) as DeployState), ...due };
     return model.deploys.number(canonicalDeploy(model.core.nextDeploy(state, fact, 0)));
   });
   return changed(tuple, place, next);
+}
+
+/** The tuple after a deployer has taken a fact. */
+export function deployerHears(model: Model, tuple: Tuple, deployer: number, fact: DeployFact): Tuple {
+  return deployerHearsWhen(model, tuple, deployer, { fact, due: {} });
 }
 
 /** A record as an answer carries it. */

@@ -3,8 +3,20 @@
 import type { FleetView } from "#core/preflight.ts";
 import type { DeployFact, DeployState } from "#core/rollout.ts";
 import { drainStep, liftStep, uploadAllowed } from "./bookSteps.ts";
-import { answeredDrain, deployerHears, deployOfTuple } from "./deployer.ts";
-import { BOOK, CELLS, cellNumber, changed, FLEET, looksOf, REGISTRY, type Emit, type Fleet, type Model, type Tuple } from "./model.ts";
+import { answeredDrain, deployerHears, deployerHearsWhen, deployOfTuple } from "./deployer.ts";
+import {
+  BOOK,
+  CELLS,
+  cellNumber,
+  changed,
+  FLEET,
+  looksOf,
+  REGISTRY,
+  type Emit,
+  type Fleet,
+  type Model,
+  type Tuple,
+} from "./model.ts";
 import { canonicalRegistry, type LateRequest } from "./registry.ts";
 import { forsaken, sealArrives } from "./sealSteps.ts";
 import { broken, type Broken } from "./world.ts";
@@ -24,11 +36,17 @@ interface Acting {
 }
 
 /** A request that was carried out: its answer arrives, or is lost. */
-function answered(acting: Acting, label: string, carried: { readonly tuple: Tuple; readonly broken: Broken | null }, fact: DeployFact): void {
+function answered(
+  acting: Acting,
+  label: string,
+  carried: { readonly tuple: Tuple; readonly broken: Broken | null },
+  fact: DeployFact,
+): void {
   const { model, deployer, emit, state } = acting;
   const kind = state.effect.do === "lift" || state.effect.do === "confirm" ? state.effect.do : "drain";
   emit(label, deployerHears(model, carried.tuple, deployer, fact), carried.broken);
-  if (model.world.allowed.lost.includes(kind)) emit(`${label}, and its answer is lost`, deployerHears(model, carried.tuple, deployer, NO_ANSWER), carried.broken);
+  if (model.world.allowed.lost.includes(kind))
+    emit(`${label}, and its answer is lost`, deployerHears(model, carried.tuple, deployer, NO_ANSWER), carried.broken);
 }
 
 /** A request that its asker gives up on, and that will be carried out some time later. */
@@ -37,7 +55,11 @@ function postponed(acting: Acting, label: string, request: LateRequest): void {
   const registry = model.registries.at(tuple[REGISTRY] as number);
   if (!model.world.allowed.late.includes(request.kind) || registry.late.length >= LATE_REQUESTS) return;
   const late = model.registries.number(canonicalRegistry({ ...registry, late: [...registry.late, request] }, 0));
-  emit(`${label}: no answer, the request is still on its way`, deployerHears(model, changed(tuple, REGISTRY, late), deployer, NO_ANSWER), null);
+  emit(
+    `${label}: no answer, the request is still on its way`,
+    deployerHears(model, changed(tuple, REGISTRY, late), deployer, NO_ANSWER),
+    null,
+  );
 }
 
 function viewOf(model: Model, tuple: Tuple): FleetView {
@@ -48,7 +70,9 @@ function viewOf(model: Model, tuple: Tuple): FleetView {
   return {
     protocol: 1,
     now: 0,
-    drains: model.core.liveDrains(drainBook, 0).map((drain) => ({ ...answeredDrain(false), id: drain.id, deploy: drain.deploy })),
+    drains: model.core
+      .liveDrains(drainBook, 0)
+      .map((drain) => ({ ...answeredDrain(false), id: drain.id, deploy: drain.deploy })),
     unreadableDrains: model.core.unreadableDrains(drainBook),
     runs: [],
     attaching: busy,
@@ -74,7 +98,12 @@ function looks(acting: Acting): void {
   const { model, tuple, deployer, emit, fleet, name, state } = acting;
   const fresh = afresh(model, tuple);
   const served = { drainId: fleet.servedId, generation: fleet.generation };
-  if (!fleet.readable) return emit(`${name} cannot read the fleet`, deployerHears(model, tuple, deployer, { kind: "unreadable", why: "" }), null);
+  if (!fleet.readable)
+    return emit(
+      `${name} cannot read the fleet`,
+      deployerHears(model, tuple, deployer, { kind: "unreadable", why: "" }),
+      null,
+    );
   const fact: DeployFact = { kind: "viewed", view: viewOf(model, fresh), served };
   emit(`${name} reads the fleet (${state.effect.do})`, deployerHears(model, fresh, deployer, fact), null);
 }
@@ -100,10 +129,12 @@ function seals(acting: Acting): void {
   const registry = model.registries.at(tuple[REGISTRY] as number);
   const gaveUp = forsaken(model, tuple, deployer);
   if (registry.machines.some((machine) => machine.client === deployer)) {
-    if (model.world.allowed.lost.includes("seal")) emit(`${name} gives up waiting for its seal`, deployerHears(model, gaveUp, deployer, NO_ANSWER), null);
+    if (model.world.allowed.lost.includes("seal"))
+      emit(`${name} gives up waiting for its seal`, deployerHears(model, gaveUp, deployer, NO_ANSWER), null);
     return;
   }
-  if (!fleet.readable) return emit(`${name} asks to seal: no answer`, deployerHears(model, tuple, deployer, NO_ANSWER), null);
+  if (!fleet.readable)
+    return emit(`${name} asks to seal: no answer`, deployerHears(model, tuple, deployer, NO_ANSWER), null);
   if (model.books.at(tuple[BOOK] as number).attempts >= model.world.attempts) return;
   const arrived = sealArrives(model, tuple, state.drainId, deployer);
   emit(`${name} asks to seal the fleet for ${state.drainId}: ${arrived.says}`, arrived.next, arrived.broken);
@@ -112,7 +143,8 @@ function seals(acting: Acting): void {
 
 function confirms(acting: Acting): void {
   const { model, tuple, fleet, state, name, emit, deployer } = acting;
-  if (!fleet.readable) return emit(`${name} confirms: no answer`, deployerHears(model, tuple, deployer, NO_ANSWER), null);
+  if (!fleet.readable)
+    return emit(`${name} confirms: no answer`, deployerHears(model, tuple, deployer, NO_ANSWER), null);
   const allowed = uploadAllowed(model, tuple[BOOK] as number, state.drainId);
   const fact: DeployFact = allowed.answer ? { kind: "confirmed" } : { kind: "over" };
   answered(acting, `${name} confirms its swap: ${fact.kind}`, { tuple, broken: allowed.broken }, fact);
@@ -122,21 +154,32 @@ function confirms(acting: Acting): void {
 function uploads(acting: Acting): void {
   const { model, tuple, fleet, state, name, emit, deployer } = acting;
   if (fleet.upload !== null && fleet.upload.deployer === deployer) {
-    if (model.world.allowed.lost.includes("upload")) emit(`${name} hears nothing of its upload`, deployerHears(model, tuple, deployer, NO_ANSWER), null);
+    if (model.world.allowed.lost.includes("upload"))
+      emit(`${name} hears nothing of its upload`, deployerHears(model, tuple, deployer, NO_ANSWER), null);
     return;
   }
   if (fleet.upload !== null) return;
   const allowed = uploadAllowed(model, tuple[BOOK] as number, state.drainId);
   if (!fleet.readable || !allowed.answer) {
-    return emit(`the upload of ${name} is refused`, deployerHears(model, tuple, deployer, { kind: "uploaded", outcome: "refused", why: "" }), null);
+    return emit(
+      `the upload of ${name} is refused`,
+      deployerHears(model, tuple, deployer, { kind: "uploaded", outcome: "refused", why: "" }),
+      null,
+    );
   }
-  const until = model.books.at(tuple[BOOK] as number).drains.flatMap((stored) => boundOf(stored, state.drainId))[0] ?? 0;
+  const until =
+    model.books.at(tuple[BOOK] as number).drains.flatMap((stored) => boundOf(stored, state.drainId))[0] ?? 0;
   const next = model.fleets.number({ ...fleet, upload: { deployer, id: state.drainId, until } });
   emit(`the upload of ${name} (${state.drainId}) begins`, changed(tuple, FLEET, next), allowed.broken);
 }
 
 const boundOf = (stored: unknown, id: string): number[] =>
-  typeof stored === "object" && stored !== null && "phaseUntil" in stored && "id" in stored && stored.id === id && typeof stored.phaseUntil === "number"
+  typeof stored === "object" &&
+  stored !== null &&
+  "phaseUntil" in stored &&
+  "id" in stored &&
+  stored.id === id &&
+  typeof stored.phaseUntil === "number"
     ? [stored.phaseUntil]
     : [];
 
@@ -145,8 +188,17 @@ function proves(acting: Acting): void {
   const served = { drainId: fleet.servedId, generation: fleet.generation };
   const ours = fleet.servedId === state.drainId;
   const fact: DeployFact = { kind: "serves", served };
-  emit(`${name} asks what the fleet serves: ${ours ? "its upload" : "another"}`, deployerHears(model, tuple, deployer, fact), null);
-  if (!ours) emit(`${name} gives its upload up at the swap bound`, deployerHears(model, tuple, deployer, fact, { swapUntil: 0 }), null);
+  emit(
+    `${name} asks what the fleet serves: ${ours ? "its upload" : "another"}`,
+    deployerHears(model, tuple, deployer, fact),
+    null,
+  );
+  if (!ours)
+    emit(
+      `${name} gives its upload up at the swap bound`,
+      deployerHearsWhen(model, tuple, deployer, { fact, due: { swapUntil: 0 } }),
+      null,
+    );
 }
 
 function lifts(acting: Acting): void {
@@ -155,7 +207,10 @@ function lifts(acting: Acting): void {
   if (effect.do !== "lift") return;
   const label = `${name} lifts ${state.drainId} (upload ${effect.outcome})`;
   if (!fleet.readable) return emit(`${label}: no answer`, deployerHears(model, tuple, deployer, NO_ANSWER), null);
-  const step = liftStep(model, tuple[BOOK] as number, state.drainId, { outcome: effect.outcome, servedId: fleet.servedId });
+  const step = liftStep(model, tuple[BOOK] as number, state.drainId, {
+    outcome: effect.outcome,
+    servedId: fleet.servedId,
+  });
   const carried = { tuple: changed(tuple, BOOK, step.book), broken: step.broken };
   const fact: DeployFact = step.answer === "deferred" ? { kind: "deferred", at: 0 } : { kind: "lifted" };
   answered(acting, `${label}: ${step.answer}`, carried, fact);
@@ -167,18 +222,42 @@ function pauses(acting: Acting): void {
   const { effect } = state;
   if (effect.do !== "pause") return;
   const woke: DeployFact = { kind: "woke", quiet: false };
-  emit(`${name} wakes to ${effect.then}`, deployerHears(model, tuple, deployer, woke, { nextLookAt: 0 }), null);
-  if (effect.then === "look") emit(`${name} wakes to pulse`, deployerHears(model, tuple, deployer, woke, { nextPulseAt: 0 }), null);
-  const sum = model.core.sumOf(CELLS.map((place) => model.cells.at(tuple[place] as number).entry));
-  if (model.core.isQuiet(sum)) emit(`the watch tells ${name} that the fleet is quiet`, deployerHears(model, tuple, deployer, { kind: "woke", quiet: true }), null);
-  if (model.world.allowed.signal) emit(`the budget of ${name} is spent`, deployerHears(model, tuple, deployer, woke, { budgetUntil: 0 }), null);
+  emit(
+    `${name} wakes to ${effect.then}`,
+    deployerHearsWhen(model, tuple, deployer, { fact: woke, due: { nextLookAt: 0 } }),
+    null,
+  );
+  if (effect.then === "look")
+    emit(
+      `${name} wakes to pulse`,
+      deployerHearsWhen(model, tuple, deployer, { fact: woke, due: { nextPulseAt: 0 } }),
+      null,
+    );
+  // A frame of the watch may be old by the time it is read, so it can say quiet whatever is true now.
+  if (effect.then === "look")
+    emit(
+      `the watch tells ${name} that the fleet was quiet`,
+      deployerHears(model, tuple, deployer, { kind: "woke", quiet: true }),
+      null,
+    );
+  if (model.world.allowed.signal)
+    emit(
+      `the budget of ${name} is spent`,
+      deployerHearsWhen(model, tuple, deployer, { fact: woke, due: { budgetUntil: 0 } }),
+      null,
+    );
 }
 
 function mints(acting: Acting): void {
   const { model, tuple, state, name, emit, deployer } = acting;
   const ids = model.world.deployers[deployer] ?? [];
   const id = ids[ids.indexOf(state.drainId) + 1];
-  if (id !== undefined) emit(`${name} finds ${state.drainId} over and mints ${id}`, deployerHears(model, tuple, deployer, { kind: "minted", id }), null);
+  if (id !== undefined)
+    emit(
+      `${name} finds ${state.drainId} over and mints ${id}`,
+      deployerHears(model, tuple, deployer, { kind: "minted", id }),
+      null,
+    );
 }
 
 const DOES: Readonly<Record<DeployState["effect"]["do"], (acting: Acting) => void>> = {
@@ -206,7 +285,11 @@ export function deployerSteps(model: Model, tuple: Tuple, deployer: number, emit
   DOES[state.effect.do]({ model, tuple, deployer, state, fleet, emit, name });
   if (model.world.allowed.signal && state.effect.do !== "lift") {
     const left = forsaken(model, tuple, deployer);
-    emit(`${name} is told to stop (${state.effect.do})`, deployerHears(model, left, deployer, { kind: "signal", signal: "SIGTERM" }), null);
+    emit(
+      `${name} is told to stop (${state.effect.do})`,
+      deployerHears(model, left, deployer, { kind: "signal", signal: "SIGTERM" }),
+      null,
+    );
   }
 }
 
@@ -217,7 +300,11 @@ export function harmAt(model: Model, tuple: Tuple, id: string): Broken | null {
     const row = cell.store.rows.find((kept) => kept.state === "running");
     const alive = cell.alive[0] === undefined ? undefined : model.world.runs[cell.alive[0]]?.id;
     const killed = alive ?? row?.runId;
-    if (killed !== undefined) return broken("4", `the swap of ${id} kills ${killed}, which was admitted and ${alive === undefined ? "registered" : "is working"}`);
+    if (killed !== undefined)
+      return broken(
+        "4",
+        `the swap of ${id} kills ${killed}, which was admitted and ${alive === undefined ? "registered" : "is working"}`,
+      );
   }
   return null;
 }

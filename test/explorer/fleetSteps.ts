@@ -8,7 +8,18 @@ import { agedBook, drainStep, liftStep, pulsedBook, settleStep } from "./bookSte
 import { cellAfter, endsInCell } from "./cell.ts";
 import { deployerHears, deployOfTuple } from "./deployer.ts";
 import { harmAt } from "./deployerSteps.ts";
-import { BOOK, CELLS, cellNumber, changed, FLEET, REGISTRY, type Emit, type Fleet, type Model, type Tuple } from "./model.ts";
+import {
+  BOOK,
+  CELLS,
+  cellNumber,
+  changed,
+  FLEET,
+  REGISTRY,
+  type Emit,
+  type Fleet,
+  type Model,
+  type Tuple,
+} from "./model.ts";
 import { canonicalRegistry, type LateRequest } from "./registry.ts";
 import { sealArrives } from "./sealSteps.ts";
 import { PERSON } from "./world.ts";
@@ -21,17 +32,29 @@ function registryBoots(model: Model, tuple: Tuple): Tuple {
   let next = tuple;
   for (const deployer of [0, 1]) {
     const waits = registry.machines.some((machine) => machine.client === deployer);
-    if (waits && deployOfTuple(model, next, deployer)?.effect.do === "seal") next = deployerHears(model, next, deployer, NO_ANSWER);
+    if (waits && deployOfTuple(model, next, deployer)?.effect.do === "seal")
+      next = deployerHears(model, next, deployer, NO_ANSWER);
   }
   return changed(next, REGISTRY, model.registries.number(canonicalRegistry({ machines: [], late: registry.late }, 0)));
 }
 
 /** The swap: every isolate ends and starts over the same storage, and whatever worked in a container is gone. */
 function landed(model: Model, tuple: Tuple, fleet: Fleet, id: string): Tuple {
-  let next = changed(tuple, FLEET, model.fleets.number({ ...fleet, servedId: id, generation: fleet.generation + 1, upload: null }));
+  let next = changed(
+    tuple,
+    FLEET,
+    model.fleets.number({ ...fleet, servedId: id, generation: fleet.generation + 1, upload: null }),
+  );
   for (const place of CELLS) {
     const cell = model.cells.at(next[place] as number);
-    const booted = { ...cell, store: model.core.bootStep(cell.store), attaches: [], releases: [], lastLook: 0, alive: [] };
+    const booted = {
+      ...cell,
+      store: model.core.bootStep(cell.store),
+      attaches: [],
+      releases: [],
+      lastLook: 0,
+      alive: [],
+    };
     next = changed(next, place, cellNumber(model, booted));
   }
   return registryBoots(model, next);
@@ -43,22 +66,34 @@ function uploadSteps(model: Model, tuple: Tuple, emit: Emit): void {
   if (upload === null) return;
   const { deployer, id } = upload;
   const waits = deployOfTuple(model, tuple, deployer)?.effect.do === "upload";
-  const hears = (next: Tuple, outcome: "landed" | "failed"): Tuple => (waits ? deployerHears(model, next, deployer, { kind: "uploaded", outcome, why: "" }) : next);
+  const hears = (next: Tuple, outcome: "landed" | "failed"): Tuple =>
+    waits ? deployerHears(model, next, deployer, { kind: "uploaded", outcome, why: "" }) : next;
   const after = landed(model, tuple, fleet, id);
   const failed = changed(tuple, FLEET, model.fleets.number({ ...fleet, upload: null }));
   const words = waits ? "lands" : "lands without its deployer";
   emit(`the upload of ${id} ${words}: the swap`, hears(after, "landed"), harmAt(model, tuple, id));
   emit(`the upload of ${id} fails`, hears(failed, "failed"), null);
   if (waits && model.world.allowed.lost.includes("upload")) {
-    emit(`the upload of ${id} lands: the swap, and its answer is lost`, deployerHears(model, after, deployer, NO_ANSWER), harmAt(model, tuple, id));
+    emit(
+      `the upload of ${id} lands: the swap, and its answer is lost`,
+      deployerHears(model, after, deployer, NO_ANSWER),
+      harmAt(model, tuple, id),
+    );
   }
 }
 
-function carriedOut(model: Model, tuple: Tuple, request: LateRequest): { readonly next: Tuple; readonly says: string; readonly broken: ReturnType<typeof drainStep>["broken"] } {
+function carriedOut(
+  model: Model,
+  tuple: Tuple,
+  request: LateRequest,
+): { readonly next: Tuple; readonly says: string; readonly broken: ReturnType<typeof drainStep>["broken"] } {
   const book = tuple[BOOK] as number;
   if (request.kind === "seal") return sealArrives(model, tuple, request.id, null);
   const { servedId } = model.fleets.at(tuple[FLEET] as number);
-  const step = request.kind === "drain" ? drainStep(model, book, request.id, request.deploy) : liftStep(model, book, request.id, { outcome: request.outcome, servedId });
+  const step =
+    request.kind === "drain"
+      ? drainStep(model, book, request.id, request.deploy)
+      : liftStep(model, book, request.id, { outcome: request.outcome, servedId });
   return { next: changed(tuple, BOOK, step.book), says: step.answer, broken: step.broken };
 }
 
@@ -68,9 +103,14 @@ function registrySteps(model: Model, tuple: Tuple, emit: Emit): void {
   const registry = model.registries.at(tuple[REGISTRY] as number);
   if (allowed.unreadable) {
     const toggled = model.fleets.number({ ...fleet, readable: !fleet.readable });
-    emit(fleet.readable ? "the registry cannot be read any more" : "the registry can be read again", changed(tuple, FLEET, toggled), null);
+    emit(
+      fleet.readable ? "the registry cannot be read any more" : "the registry can be read again",
+      changed(tuple, FLEET, toggled),
+      null,
+    );
   }
-  if (allowed.registryRestart && registry.machines.length > 0) emit("isolate restart of the registry: its half-done seal is lost", registryBoots(model, tuple), null);
+  if (allowed.registryRestart && registry.machines.length > 0)
+    emit("isolate restart of the registry: its half-done seal is lost", registryBoots(model, tuple), null);
   if (!fleet.readable) return;
   registry.late.forEach((request, index) => {
     if (request.kind === "seal" && model.books.at(tuple[BOOK] as number).attempts >= model.world.attempts) return;
@@ -81,7 +121,8 @@ function registrySteps(model: Model, tuple: Tuple, emit: Emit): void {
   });
   if (allowed.late.length > 0) {
     const settled = settleStep(model, tuple[BOOK] as number);
-    if (settled.book !== tuple[BOOK]) emit("the registry's alarm buries what has ended", changed(tuple, BOOK, settled.book), settled.broken);
+    if (settled.book !== tuple[BOOK])
+      emit("the registry's alarm buries what has ended", changed(tuple, BOOK, settled.book), settled.broken);
   }
 }
 
@@ -91,22 +132,28 @@ function personSteps(model: Model, tuple: Tuple, emit: Emit): void {
   const { over } = model.books.at(book);
   const { servedId } = model.fleets.at(tuple[FLEET] as number);
   const closed = drainStep(model, book, PERSON, false);
-  if (!over.includes(PERSON)) emit(`a person closes the fleet: ${closed.answer}`, changed(tuple, BOOK, closed.book), closed.broken);
+  if (!over.includes(PERSON))
+    emit(`a person closes the fleet: ${closed.answer}`, changed(tuple, BOOK, closed.book), closed.broken);
   const opened = liftStep(model, book, PERSON, { outcome: "none", servedId });
-  if (liveRaw(model.books.at(book)).some((drain) => drain.id === PERSON)) emit(`a person opens the fleet: ${opened.answer}`, changed(tuple, BOOK, opened.book), opened.broken);
+  if (liveRaw(model.books.at(book)).some((drain) => drain.id === PERSON))
+    emit(`a person opens the fleet: ${opened.answer}`, changed(tuple, BOOK, opened.book), opened.broken);
 }
 
 function endsOf(model: Model, tuple: Tuple): readonly number[] {
   const fleet = model.fleets.at(tuple[FLEET] as number);
   const registry = model.registries.at(tuple[REGISTRY] as number);
   const inBook = model.ends.get(`book|${tuple[BOOK]}`, () => endsInBook(model.books.at(tuple[BOOK] as number)));
-  const inCells = CELLS.flatMap((place) => model.ends.get(`cell|${tuple[place]}`, () => endsInCell(model.cells.at(tuple[place] as number))));
+  const inCells = CELLS.flatMap((place) =>
+    model.ends.get(`cell|${tuple[place]}`, () => endsInCell(model.cells.at(tuple[place] as number))),
+  );
   const asked = registry.machines.flatMap(({ state }) => (state.effect.do === "ask" ? [state.until] : []));
   return [...inBook, ...inCells, ...asked, ...(fleet.upload === null ? [] : [fleet.upload.until])];
 }
 
 /** What is due is carried out before the next end passes: an alarm fires and a kill ends, a waiter wakes, an upload lands. */
 function isDue(model: Model, tuple: Tuple): boolean {
+  const { machines } = model.registries.at(tuple[REGISTRY] as number);
+  if (model.world.swiftSeals === true && machines.length > 0) return true;
   return CELLS.some((place) => {
     const cell = model.cells.at(tuple[place] as number);
     const overdue = cell.store.rows.some((row) => row.leaseUntil <= -CLOCK.graceMs);
@@ -118,12 +165,19 @@ function aged(model: Model, tuple: Tuple, span: number, book: number): Tuple {
   const fleet = model.fleets.at(tuple[FLEET] as number);
   const registry = model.registries.at(tuple[REGISTRY] as number);
   const upload = fleet.upload === null ? null : { ...fleet.upload, until: fleet.upload.until - span };
-  const cells = CELLS.map((place) => model.numbers.get(`aged|${tuple[place]}|${span}`, () => model.cells.number(cellAfter(model.cells.at(tuple[place] as number), span))));
+  const cells = CELLS.map((place) =>
+    model.numbers.get(`aged|${tuple[place]}|${span}`, () =>
+      model.cells.number(cellAfter(model.cells.at(tuple[place] as number), span)),
+    ),
+  );
   return changed(
     changed(tuple, CELLS[0], cells[0] as number, CELLS[1], cells[1] as number),
-    BOOK, book,
-    FLEET, model.fleets.number({ ...fleet, upload }),
-    REGISTRY, model.registries.number(canonicalRegistry(registry, span)),
+    BOOK,
+    book,
+    FLEET,
+    model.fleets.number({ ...fleet, upload }),
+    REGISTRY,
+    model.registries.number(canonicalRegistry(registry, span)),
   );
 }
 
@@ -133,13 +187,18 @@ const minutes = (span: number): string => `${span / 60_000} min`;
 function pulsing(model: Model, tuple: Tuple, drain: Drain, emit: Emit): void {
   const deployer = model.world.deployers.findIndex((ids) => ids.includes(drain.id));
   const state = deployer < 0 ? undefined : deployOfTuple(model, tuple, deployer);
-  const waits = state !== undefined && state.drainId === drain.id && ["look", "pause", "pulse"].includes(state.effect.do);
+  const waits =
+    state !== undefined && state.drainId === drain.id && ["look", "pause", "pulse"].includes(state.effect.do);
   if (!waits || drain.phase !== "draining") return;
   const ends = endsOf(model, tuple).filter((end) => end > 0 && end !== drain.phaseUntil && end !== drain.until);
   const span = Math.min(...ends);
   if (!Number.isFinite(span) || span < (drain.phaseUntil ?? 0) || span >= drain.until) return;
   const step = pulsedBook(model, tuple[BOOK] as number, drain.id, span);
-  emit(`${minutes(span)} pass, deploy ${"AB"[deployer]} pulses all the while`, aged(model, tuple, span, step.book), step.broken);
+  emit(
+    `${minutes(span)} pass, deploy ${"AB"[deployer]} pulses all the while`,
+    aged(model, tuple, span, step.book),
+    step.broken,
+  );
 }
 
 function timeSteps(model: Model, tuple: Tuple, emit: Emit): void {
@@ -152,7 +211,8 @@ function timeSteps(model: Model, tuple: Tuple, emit: Emit): void {
   if (upload !== null && span >= upload.until) return;
   const step = agedBook(model, tuple[BOOK] as number, span);
   emit(`${minutes(span)} pass to the next end`, aged(model, tuple, span, step.book), step.broken);
-  if (upload === null) for (const drain of liveRaw(model.books.at(tuple[BOOK] as number))) pulsing(model, tuple, drain, emit);
+  if (upload === null)
+    for (const drain of liveRaw(model.books.at(tuple[BOOK] as number))) pulsing(model, tuple, drain, emit);
 }
 
 /** Every next step that is nobody's own. */
@@ -162,4 +222,3 @@ export function fleetSteps(model: Model, tuple: Tuple, emit: Emit): void {
   personSteps(model, tuple, emit);
   timeSteps(model, tuple, emit);
 }
-

@@ -32,7 +32,11 @@ function inFlightDuringSwap(model: Model, tuple: Tuple): Broken | null {
     for (const place of CELLS) {
       const cell = model.cells.at(tuple[place] as number);
       const row = cell.store.rows[0];
-      if (row !== undefined) return broken("3", `${row.runId} is in flight on ${cell.entry.resource} although ${drain.id} has sealed the fleet and its swap has not landed`);
+      if (row !== undefined)
+        return broken(
+          "3",
+          `${row.runId} is in flight on ${cell.entry.resource} although ${drain.id} has sealed the fleet and its swap has not landed`,
+        );
     }
   }
   return null;
@@ -42,7 +46,8 @@ function endsTooLate(book: Book): Broken | null {
   for (const drain of liveRaw(book).filter((one) => one.deploy)) {
     const bound = drain.phase === "draining" ? CLOCK.pulseBoundMs : CLOCK.swapBoundMs;
     const end = Math.min(drain.until, drain.phaseUntil ?? drain.until);
-    if (end > bound) return broken("13", `drain ${drain.id} stands ${end / 60_000} min in phase ${drain.phase} with nobody's help`);
+    if (end > bound)
+      return broken("13", `drain ${drain.id} stands ${end / 60_000} min in phase ${drain.phase} with nobody's help`);
   }
   return null;
 }
@@ -54,12 +59,22 @@ function closedForGood(model: Model, book: Book, cell: Cell, at: 0 | 1): Broken 
   const now = CLOCK.swapBoundMs;
   const drainBook = { drains: book.drains, tombstones: book.tombstones, attempts: book.attempts };
   const seal = cell.store.seal?.attempt ?? null;
-  const answer = model.core.decideLook(drainBook, { resource, runId: "later", look: { incarnation: 0, n: 0 }, parentUntil: null, seal }, now);
-  if (answer.kind === "closed") return broken("13", `${resource} is still closed by ${answer.drain.id} when the swap bound is over`);
+  const answer = model.core.decideLook(
+    drainBook,
+    { resource, runId: "later", look: { incarnation: 0, n: 0 }, parentUntil: null, seal },
+    now,
+  );
+  if (answer.kind === "closed")
+    return broken("13", `${resource} is still closed by ${answer.drain.id} when the swap bound is over`);
   const ask = askOf({ id: "later", thread: "later", cell: at }, 1);
   const { parentUntil, sealStands } = answer;
-  const open = model.core.rowStep(cell.store, ask, { kind: "open", parentUntil, sealStands, asked: seal }, model.budgets, now);
-  const blind = model.core.rowStep(cell.store, ask, { kind: "unreadable" }, model.budgets, now);
+  const open = model.core.rowStep(
+    cell.store,
+    { ask, look: { kind: "open", parentUntil, sealStands, asked: seal } },
+    model.budgets,
+    now,
+  );
+  const blind = model.core.rowStep(cell.store, { ask, look: { kind: "unreadable" } }, model.budgets, now);
   const holds = open.found.kind !== "written" || blind.found.kind !== "written";
   return holds ? broken("13", `${resource} still holds a seal against everybody when the swap bound is over`) : null;
 }
@@ -73,7 +88,9 @@ export function brokenState(model: Model, tuple: Tuple): Broken | null {
   if (late !== null) return late;
   for (const at of [0, 1] as const) {
     const number = tuple[CELLS[at]] as number;
-    const shut = model.verdicts.get(`shut|${book}|${number}`, () => closedForGood(model, model.books.at(book), model.cells.at(number), at));
+    const shut = model.verdicts.get(`shut|${book}|${number}`, () =>
+      closedForGood(model, model.books.at(book), model.cells.at(number), at),
+    );
     if (shut !== null) return shut;
   }
   return null;

@@ -4,14 +4,14 @@
 import type { AttachFact } from "#core/gate.ts";
 import type { Look } from "#core/resident.ts";
 import { move } from "./attachSteps.ts";
-import { closedRaw, liveRaw, type Book } from "./book.ts";
+import { closedRaw, isDrain, liveRaw, type Book } from "./book.ts";
 import type { Attaching, Cell } from "./cell.ts";
 import { bookNumber, CELLS, cellNumber, type LookStep, type Model, type Tuple } from "./model.ts";
-import { broken, RESOURCES, type Broken } from "./world.ts";
+import { broken, type Broken } from "./world.ts";
 
 /** Counted attaches of which the registry has not heard again: a bound of the worlds in which words are slow. */
 const COUNTED = 2;
-const UNREADABLE: Look = { kind: "unreadable" };
+const UNHEARD: AttachFact = { kind: "looked", look: { kind: "unreadable" } };
 
 /** What the registry does with a question. */
 interface Heard {
@@ -47,7 +47,12 @@ function hear(model: Model, number: number, cell: Cell, question: Question): Hea
   const answer = core.decideLook(drainBook, { resource, runId, look: { incarnation, n }, parentUntil, seal }, 0);
   if (answer.kind === "closed") {
     const lives = liveRaw(book).some((drain) => drain.id === answer.drain.id);
-    const breaks = lives ? null : broken("5", `${runId} is refused by drain ${answer.drain.id}, which is past its end`);
+    const known = book.drains.some((stored) => isDrain(stored) && stored.id === answer.drain.id);
+    const breaks = lives
+      ? null
+      : known
+        ? broken("5", `${runId} is refused by drain ${answer.drain.id}, which is past its end`)
+        : broken("6", `${runId} is refused by a record that this build cannot read`);
     return { fact: { kind: "closed", drain: answer.drain }, book: number, cell, broken: breaks };
   }
   const entry = core.countLook(cell.entry, { incarnation, n, runId, at: 0 });
@@ -57,39 +62,61 @@ function hear(model: Model, number: number, cell: Cell, question: Question): Hea
   return { fact: { kind: "looked", look }, book: next.book, cell: { ...cell, entry }, broken: breaks ?? next.broken };
 }
 
-function drafted(model: Model, label: string, book: number, step: { readonly cell: Cell; readonly broken: Broken | null }): LookStep {
+function drafted(
+  model: Model,
+  label: string,
+  book: number,
+  step: { readonly cell: Cell; readonly broken: Broken | null },
+): LookStep {
   return { label, book, cell: cellNumber(model, step.cell), broken: step.broken };
 }
 
-/** The attach goes on with an answer; an *open* keeps its question open until the row. */
-function answeredWith(model: Model, cell: Cell, attach: Attaching, fact: AttachFact, n: number) {
-  const asked = { ...attach, look: n };
-  const placed = { ...cell, lastLook: Math.max(cell.lastLook, n), attaches: cell.attaches.map((one) => (one === attach ? asked : one)) };
-  return move(model, placed, asked, model.core.nextAttach(attach.state, fact));
+/** One attach that puts its question, and what it may know when it does. */
+interface Asking {
+  readonly book: number;
+  readonly cell: Cell;
+  readonly attach: Attaching;
+  readonly parentUntil: number | null;
 }
 
-function ask(model: Model, book: number, cell: Cell, attach: Attaching, parentUntil: number | null, readable: boolean): LookStep[] {
-  const { effect, ask: asked } = attach.state;
-  if (effect.do !== "look") return [];
-  const { lost, late } = model.world.allowed;
-  if (cell.entry.counted.length >= COUNTED && model.world.allowed.words) return [];
+/** The attach goes on with an answer; an *open* keeps its question open until the row. */
+function answeredWith(model: Model, cell: Cell, attach: Attaching, fact: AttachFact): ReturnType<typeof move> {
   const n = cell.lastLook + 1;
-  const { incarnation } = cell.store;
-  const blindly = (from: Cell): ReturnType<typeof move> => answeredWith(model, from, attach, { kind: "looked", look: UNREADABLE }, n);
-  if (!readable) return [drafted(model, `${asked.runId} looks: the registry cannot be read`, book, blindly(cell))];
-  const heard = hear(model, book, cell, { run: attach.run, incarnation, n, seal: effect.seal?.attempt ?? null, parentUntil });
-  const moved = answeredWith(model, heard.cell, attach, heard.fact, n);
-  const said = heard.fact.kind === "closed" ? "closed" : parentUntil === null ? "open" : "open, a child of a registered run";
-  const found = [drafted(model, `${asked.runId} looks: ${said}`, heard.book, { cell: moved.cell, broken: heard.broken ?? moved.broken })];
-  if (lost.includes("look")) {
-    const alone = blindly(heard.cell);
-    found.push(drafted(model, `${asked.runId} looks: ${said}, and the answer is lost`, heard.book, { cell: alone.cell, broken: heard.broken ?? alone.broken }));
-  }
-  if (late.includes("look") && cell.lateLooks.length === 0) {
-    const stray = { ...cell, lateLooks: [{ run: attach.run, incarnation, n }] };
-    found.push(drafted(model, `${asked.runId} looks: its question is still on its way when it gives up`, book, blindly(stray)));
-  }
-  return found;
+  const asked = { ...attach, look: n };
+  const attaches = cell.attaches.map((one) => (one === attach ? asked : one));
+  return move(model, { ...cell, lastLook: n, attaches }, asked, model.core.nextAttach(attach.state, fact));
+}
+
+/** The question is carried out, and its answer arrives or is lost. */
+function answeredSteps(model: Model, asking: Asking, seal: number | null): LookStep[] {
+  const { attach, cell, parentUntil } = asking;
+  const question = { run: attach.run, incarnation: cell.store.incarnation, n: cell.lastLook + 1, seal, parentUntil };
+  const heard = hear(model, asking.book, cell, question);
+  const open = parentUntil === null ? "open" : "open, a child of a registered run";
+  const label = `${attach.state.ask.runId} looks: ${heard.fact.kind === "closed" ? "closed" : open}`;
+  const moved = answeredWith(model, heard.cell, attach, heard.fact);
+  const found = [drafted(model, label, heard.book, { cell: moved.cell, broken: heard.broken ?? moved.broken })];
+  if (!model.world.allowed.lost.includes("look")) return found;
+  const alone = answeredWith(model, heard.cell, attach, UNHEARD);
+  const broken = heard.broken ?? alone.broken;
+  return [...found, drafted(model, `${label}, and the answer is lost`, heard.book, { cell: alone.cell, broken })];
+}
+
+function askSteps(model: Model, asking: Asking, readable: boolean): LookStep[] {
+  const { attach, book, cell } = asking;
+  const { effect, ask } = attach.state;
+  if (effect.do !== "look") return [];
+  if (cell.entry.counted.length >= COUNTED && model.world.allowed.words) return [];
+  const blind = answeredWith(model, cell, attach, UNHEARD);
+  if (!readable) return [drafted(model, `${ask.runId} looks: the registry cannot be read`, book, blind)];
+  const found = answeredSteps(model, asking, effect.seal?.attempt ?? null);
+  if (!model.world.allowed.late.includes("look") || cell.lateLooks.length > 0) return found;
+  const late = { run: attach.run, incarnation: cell.store.incarnation, n: cell.lastLook + 1 };
+  const stray = { ...blind, cell: { ...blind.cell, lateLooks: [late] } };
+  return [
+    ...found,
+    drafted(model, `${ask.runId} looks: its question is still on its way when it gives up`, book, stray),
+  ];
 }
 
 function stray(model: Model, book: number, cell: Cell): LookStep[] {
@@ -98,7 +125,12 @@ function stray(model: Model, book: number, cell: Cell): LookStep[] {
     const { run, incarnation, n } = late;
     const heard = hear(model, book, rest, { run, incarnation, n, seal: null, parentUntil: null });
     // Nobody starts for this answer, so only a refusal by a dead record would be wrong about it.
-    return drafted(model, `a late question of ${model.world.runs[run]?.id} is answered: ${heard.fact.kind}`, heard.book, { cell: heard.cell, broken: null });
+    return drafted(
+      model,
+      `a late question of ${model.world.runs[run]?.id} is answered: ${heard.fact.kind === "closed" ? "closed" : "open"}`,
+      heard.book,
+      { cell: heard.cell, broken: null },
+    );
   });
 }
 
@@ -110,11 +142,13 @@ export function lookSteps(model: Model, tuple: Tuple, at: 0 | 1, readable: boole
   const asking = cell.attaches.filter(({ state }) => state.effect.do === "look");
   if (asking.length === 0 && cell.lateLooks.length === 0) return [];
   const entries = [model.cells.at(tuple[CELLS[0]] as number).entry, model.cells.at(tuple[CELLS[1]] as number).entry];
-  const untils = asking.map(({ state }) => (state.ask.parent === null ? null : model.core.registeredUntil(entries, state.ask.parent)));
+  const untils = asking.map(({ state }) =>
+    state.ask.parent === null ? null : model.core.registeredUntil(entries, state.ask.parent),
+  );
   return model.lookSteps.get(`${at}|${number}|${book}|${readable}|${untils.join()}`, () => [
-    ...asking.flatMap((attach, index) => ask(model, book, cell, attach, untils[index] ?? null, readable)),
+    ...asking.flatMap((attach, index) =>
+      askSteps(model, { book, cell, attach, parentUntil: untils[index] ?? null }, readable),
+    ),
     ...(readable ? stray(model, book, cell) : []),
   ]);
 }
-
-export const resourceOf = (at: 0 | 1): string => RESOURCES[at];

@@ -4,11 +4,18 @@ import { parseArgs } from "node:util";
 import { report } from "./report.ts";
 import { explore } from "./search.ts";
 import { SHIPPED } from "./shipped.ts";
-import { WORLDS } from "./worlds.ts";
+import { FULL_WORLDS, WORLDS } from "./worlds.ts";
 
-const { values } = parseArgs({ options: { world: { type: "string" }, limit: { type: "string", default: "20000000" } } });
+const { values } = parseArgs({
+  options: {
+    full: { type: "boolean", default: false },
+    world: { type: "string" },
+    limit: { type: "string", default: "20000000" },
+  },
+});
+const worlds = values.full ? [...WORLDS, ...FULL_WORLDS] : WORLDS;
 
-for (const world of WORLDS.filter((one) => values.world === undefined || one.name === values.world)) {
+for (const world of worlds.filter((one) => values.world === undefined || one.name === values.world)) {
   const explored = explore(SHIPPED, world, { states: Number(values.limit) });
   console.log(report(world, explored));
   if (explored.counterExample !== null) process.exitCode = 1;

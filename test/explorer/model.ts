@@ -133,7 +133,11 @@ export function cellNumber(model: Model, cell: Cell): number {
 }
 
 /** The number of a book after a step, and what is broken about it. */
-export function bookNumber(model: Model, before: number, book: Parameters<typeof bookAfter>[1]): { readonly book: number; readonly broken: Broken | null } {
+export function bookNumber(
+  model: Model,
+  before: number,
+  book: Parameters<typeof bookAfter>[1],
+): { readonly book: number; readonly broken: Broken | null } {
   const after = bookAfter(model.books.at(before), book, 0);
   return { book: model.books.number(after.book), broken: after.broken };
 }

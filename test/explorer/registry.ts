@@ -55,7 +55,14 @@ function stateAt(state: SealState, by: Ms): SealState {
   const effect = effectAt(state.effect, by);
   if (effect.do === "ask") return { ...state, until: effect.until, effect };
   const over = effect.do === "answer";
-  return { id: state.id, attempt: over ? 0 : state.attempt, until: 0, waiting: [], promised: over ? [] : state.promised, effect };
+  return {
+    id: state.id,
+    attempt: over ? 0 : state.attempt,
+    until: 0,
+    waiting: [],
+    promised: over ? [] : state.promised,
+    effect,
+  };
 }
 
 /** The registry's memory `by` ms later, in its canonical form. */

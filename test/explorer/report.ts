@@ -7,7 +7,11 @@ import type { World } from "./world.ts";
 /** The shortest way to something broken, a step a line. */
 export function counterExampleText(found: CounterExample): string {
   const steps = found.steps.map((step, index) => `  ${String(index + 1).padStart(2)}. ${step}`);
-  return [`invariant ${found.invariant} (${INVARIANTS[found.invariant] ?? "unnamed"}) is broken after ${found.steps.length} steps:`, ...steps, `  ${found.text}`].join("\n");
+  return [
+    `invariant ${found.invariant} (${INVARIANTS[found.invariant] ?? "unnamed"}) is broken after ${found.steps.length} steps:`,
+    ...steps,
+    `  ${found.text}`,
+  ].join("\n");
 }
 
 /** One search in one line, and what it found. */

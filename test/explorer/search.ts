@@ -44,8 +44,10 @@ function residentSteps(model: Model, tuple: Tuple, emit: Emit): void {
   const { readable } = model.fleets.at(tuple[FLEET] as number);
   for (const at of [0, 1] as const) {
     const place = CELLS[at];
-    for (const step of cellSteps(model, at, tuple[place] as number)) emit(step.label, changed(tuple, place, step.cell), step.broken);
-    for (const step of lookSteps(model, tuple, at, readable)) emit(step.label, changed(tuple, place, step.cell, BOOK, step.book), step.broken);
+    for (const step of cellSteps(model, at, tuple[place] as number))
+      emit(step.label, changed(tuple, place, step.cell), step.broken);
+    for (const step of lookSteps(model, tuple, at, readable))
+      emit(step.label, changed(tuple, place, step.cell, BOOK, step.book), step.broken);
   }
 }
 
@@ -63,7 +65,8 @@ export function explore(core: Core, world: World, limits: Limits): Explored {
   const table = new StateTable(WIDTH);
   const labels = new Pool<string>();
   const taken: number[] = [];
-  const counts = (found: Broken | null): found is Broken => found !== null && (limits.only === undefined || limits.only.includes(found.invariant));
+  const counts = (found: Broken | null): found is Broken =>
+    found !== null && (limits.only === undefined || limits.only.includes(found.invariant));
   let counterExample: CounterExample | null = null;
   let transitions = 0;
   let at = 0;
@@ -77,11 +80,11 @@ export function explore(core: Core, world: World, limits: Limits): Explored {
       counterExample = { ...wrong, steps: [...textOf(table.path(at)), label] };
       return;
     }
-    if (!table.add(next as number[], at, step)) return;
+    if (!table.add(next, at, step)) return;
     const state = brokenState(model, next);
     if (counts(state)) counterExample = { ...state, steps: textOf(table.path(table.count - 1)) };
   };
-  table.add(firstTuple(model, [firstDeploy(model, 0), firstDeploy(model, 1)]) as number[], -1, 0);
+  table.add(firstTuple(model, [firstDeploy(model, 0), firstDeploy(model, 1)]), -1, 0);
   const tuple: number[] = [];
   for (; at < table.count && table.count <= limits.states && counterExample === null; at += 1) {
     table.read(at, tuple);

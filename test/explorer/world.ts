@@ -18,7 +18,17 @@ export interface RunSpec {
 }
 
 /** What travels: the deployer's requests, the registry's asks to seal and a resident's question and word. */
-export type RequestKind = "drain" | "lift" | "seal" | "confirm" | "upload" | "ask" | "unseal" | "attach" | "look" | "word";
+export type RequestKind =
+  | "drain"
+  | "lift"
+  | "seal"
+  | "confirm"
+  | "upload"
+  | "ask"
+  | "unseal"
+  | "attach"
+  | "look"
+  | "word";
 
 /** The kinds of step that a world allows beside the ordinary ones. */
 export interface Allowed {
@@ -63,8 +73,10 @@ export interface World {
   /** What a deployer asks its drain for. */
   readonly drainMinutes: number;
   readonly allowed: Allowed;
-  /** Only the first resident restarts and rolls; the second is as eventful when this is absent. */
+  /** Only the first resident restarts, rolls and loses asks; the second is as eventful when this is absent. */
   readonly calmSecond?: boolean;
+  /** No time passes while residents are asked to seal. */
+  readonly swiftSeals?: boolean;
   /** A record in the book that this build cannot read. */
   readonly garbage?: boolean;
 }

@@ -1,0 +1,103 @@
+// Everything that can happen in each world, over the functions that ship: no invariant is broken, nothing is left out
+// unseen. `--full` adds larger worlds, which are cut off at a bound and say so.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { counterExampleText, report } from "./report.ts";
+import { explore, type Explored } from "./search.ts";
+import { SHIPPED } from "./shipped.ts";
+import { FULL_WORLDS, WORLDS } from "./worlds.ts";
+
+const ENOUGH = 2_000_000;
+const FULL_BOUND = 3_000_000;
+const full = process.argv.includes("--full");
+const explored: Explored[] = [];
+
+/** What the issue lists as steps: each must have been taken somewhere, or the worlds explore less than they claim. */
+const TELLING: readonly RegExp[] = [
+  /attaches at R1 \(generation 1\): new/,
+  /: join$/,
+  /looks: open$/,
+  /looks: open, and the answer is lost/,
+  /looks: closed/,
+  /writes its row: written/,
+  /writes its row: sealed/,
+  /is admitted: running/,
+  /drops its row/,
+  /detaches/,
+  /finds another row than it noted/,
+  /generation 2\): registered/,
+  /: oldGeneration/,
+  /the alarm ends it/,
+  /an administrator releases/,
+  /later run replaces it/,
+  /asks for its drain .*: created, and its answer is lost/,
+  /a late request arrives: drain .*: over/,
+  /pulses all the while/,
+  /pass to the next end/,
+  /finds a1 over and mints a2/,
+  /is asked to seal .*: sealed$/,
+  /is asked to seal .*: busy/,
+  /is asked to seal .*: sealed, and its answer is lost/,
+  /an ask to seal R1 arrives late .*: stale/,
+  /takes back its seal/,
+  /is given up/,
+  /is finished: void/,
+  /is finished: over/,
+  /the upload of deploy A .* begins/,
+  /lands: the swap$/,
+  /lands without its deployer/,
+  /upload unknown\): deferred/,
+  /upload none\): lifted/,
+  /the registry cannot be read any more/,
+  /isolate restart of R1/,
+  /isolate restart of the registry/,
+  /the container of R1 rolls/,
+  /open, a child of a registered run/,
+  /sends its word/,
+  /a late question of .* is answered: open/,
+  /a person opens the fleet: lifted/,
+  /drain b1: busy/,
+  /which waits, attaches again/,
+  /the wait of r1 is spent/,
+];
+
+for (const world of WORLDS) {
+  test(`${world.name}: ${world.says}`, () => {
+    const found = explore(SHIPPED, world, { states: ENOUGH });
+    explored.push(found);
+    console.log(report(world, found));
+    assert.equal(
+      found.counterExample,
+      null,
+      found.counterExample === null ? "" : counterExampleText(found.counterExample),
+    );
+    assert.ok(found.complete, `${world.name} was not explored to its end: ${found.states} states`);
+  });
+}
+
+for (const world of full ? FULL_WORLDS : []) {
+  test(`${world.name} (full): ${world.says}`, () => {
+    const found = explore(SHIPPED, world, { states: FULL_BOUND });
+    console.log(report(world, found));
+    assert.equal(
+      found.counterExample,
+      null,
+      found.counterExample === null ? "" : counterExampleText(found.counterExample),
+    );
+  });
+}
+
+test("together the worlds take every kind of step", () => {
+  const labels = explored.flatMap(({ taken }) => [...taken.keys()]);
+  const missing = TELLING.filter((telling) => !labels.some((label) => telling.test(label)));
+  assert.deepEqual(missing.map(String), []);
+});
+
+after(() => {
+  const sum = (of: (one: Explored) => number): number => explored.reduce((total, one) => total + of(one), 0);
+  const figures = `${sum((one) => one.states).toLocaleString("en")} states, ${sum((one) => one.transitions).toLocaleString("en")} steps`;
+  console.log(
+    `explored ${figures} in ${sum((one) => one.seconds).toFixed(0)} s of processor time, ${Math.max(...explored.map((one) => one.megabytes))} MB`,
+  );
+});
