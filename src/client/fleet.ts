@@ -138,7 +138,7 @@ export function fleetClient(transport: Transport): FleetClient {
       call(transport, "residents", residentsSchema, { signal, ...(fresh ? { query: { fresh: 1 } } : {}) }),
     drains: () => call(transport, "drains", drainsSchema),
     drain: (body) => post("drain", drainAnswerSchema, body),
-    undrain: (body) => post("undrain", undrainAnswerSchema, body),
+    undrain: (body) => call(transport, "undrain", undrainAnswerSchema, { body, as: body.force ? "admin" : undefined }),
     seal: (id) => post("seal", drainAnswerSchema, { id }, REAL.sealMs),
     audit: async (query = {}) => (await call(transport, "audit", auditSchema, { query: { ...query } })).rows,
     attach: (body, hooks = {}) => attached(transport, body, hooks),

@@ -96,4 +96,8 @@ test("each route takes a bearer of its own scope, else admin's; without either n
   await codeOf(fleet.drains());
   await codeOf(fleet.health());
   assert.deepEqual(sent, ["Bearer op", "Bearer root", "none"]);
+  bearers["drain"] = "drain";
+  await codeOf(fleet.undrain({ id: "drain-one", outcome: "none", force: false }));
+  await codeOf(fleet.undrain({ outcome: "unknown", force: true }));
+  assert.deepEqual(sent.slice(3), ["Bearer drain", "Bearer root"], "force is the admin's alone");
 });

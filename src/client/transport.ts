@@ -26,6 +26,8 @@ export interface Call {
   readonly body?: unknown;
   readonly query?: Readonly<Record<string, string | number>>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The one scope whose bearer is sent, where what is asked wants more than the route does. */
+  readonly as?: Scope | undefined;
   readonly signal?: AbortSignal | undefined;
   /** How long the answer's head may take, in real ms. */
   readonly boundMs?: number;
@@ -50,11 +52,11 @@ export function unreachable(baseUrl: string, error: unknown, cut: boolean): Tide
   return new TidegateError(problemOf("UNREACHABLE", detail, { cut }), { cause: error });
 }
 
-/** The bearer that this fleet's tokens give for a route: one of its own scopes, else admin's. */
-export function bearerOf(transport: Transport, route: RouteName): string | null {
+/** The bearer that this fleet's tokens give for a route: of the scope that is named, else one of the route's own, else admin's. */
+export function bearerOf(transport: Transport, route: RouteName, as?: Scope): string | null {
   const { scopes, method, path } = ROUTES[route];
   if (scopes === "public") return null;
-  const named: readonly Scope[] = scopes;
+  const named: readonly Scope[] = as === undefined ? scopes : [as];
   const wanted: readonly Scope[] = [...named, "admin"];
   const bearer = wanted.map((scope) => transport.bearer(scope)).find((token) => token !== "");
   if (bearer !== undefined) return bearer;
@@ -90,7 +92,7 @@ function urlOf(transport: Transport, route: RouteName, call: Call): string {
 }
 
 function initOf(transport: Transport, route: RouteName, call: Call): RequestInit {
-  const bearer = bearerOf(transport, route);
+  const bearer = bearerOf(transport, route, call.as);
   return {
     method: ROUTES[route].method,
     redirect: "manual",
