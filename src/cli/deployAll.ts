@@ -1,7 +1,7 @@
 // `deploy all`: what is slow comes first, then the lock, the guard against older releases, and the runner. What a test
 // needs to stand between runner and fleet it hands over as another `makePort`; the command line has no such option.
 
-import { budgetsOf, LIMIT } from "#core/budgets.ts";
+import { budgetsOf, LIMIT, type Budgets } from "#core/budgets.ts";
 import type { Build } from "#core/drain.ts";
 import type { DeployMode } from "#core/rollout.ts";
 import { clockOf } from "#core/time.ts";
@@ -143,9 +143,10 @@ function forceWords(residents: Residents, to: Build): string[] {
 }
 
 /** A forced deploy names what it kills before anything, and goes on only when somebody has said yes. */
-async function consented(begun: Begun, residents: Residents, to: Build): Promise<void> {
+async function consented(begun: Begun, residents: Residents | null, to: Build): Promise<void> {
   const { teller, asked, root, stop } = begun;
-  for (const text of forceWords(residents, to)) teller.line({ level: "warning", text });
+  const unread = ["--force: the fleet cannot be read, so nobody can say which runs it kills"];
+  for (const text of residents === null ? unread : forceWords(residents, to)) teller.line({ level: "warning", text });
   if (asked.yes) return;
   const answer = await root.confirm("Deploy over them?", stop);
   if (answer === undefined)
@@ -163,12 +164,28 @@ function refuseOlder(begun: Begun, superseding: Superseding, residents: Resident
   );
 }
 
+/** The fleet as it is. One that cannot be read refuses every deploy but a forced one, by which it may be mended. */
+async function readFleet({ access, asked, stop }: Begun): Promise<Residents | null> {
+  try {
+    return await clientDoor(access.transport).residents(false, stop);
+  } catch (error) {
+    if (!asked.force || stop.aborted) throw error;
+    return null;
+  }
+}
+
+/** The fleet's own numbers, which it was started with; this folder's where it cannot be read. */
+function budgetsFor(residents: Residents | null, access: FleetAccess): Budgets {
+  if (residents === null) return access.budgets;
+  return { ...budgetsOf({ fleet: residents.longestLeaseMs }), capMinutes: residents.capMinutes };
+}
+
 async function carryOut(begun: Begun): Promise<number> {
   const { cli, asked, access, root, teller, stop, drainId } = begun;
   const release = await prepareRelease(releaseAsk(begun));
   const fleet = clientDoor(access.transport);
-  const residents = await fleet.residents(false, stop);
-  refuseOlder(begun, await judged(begun, release, residents), residents);
+  const residents = await readFleet(begun);
+  if (residents !== null) refuseOlder(begun, await judged(begun, release, residents), residents);
   if (asked.force) await consented(begun, residents, release.build);
   const to = release.build;
   const { receipt, file } = await deploy({
@@ -176,12 +193,12 @@ async function carryOut(begun: Begun): Promise<number> {
     fleet,
     watch: access.watch,
     clock: access.clock,
-    budgets: { ...budgetsOf({ fleet: residents.longestLeaseMs }), capMinutes: residents.capMinutes },
+    budgets: budgetsFor(residents, access),
     step: stepOf(begun, to),
     mode: modeOf(asked, access),
     drainId,
     asker: { by: asked.by ?? byOf(cli), reason: asked.reason ?? `deploy ${to.commit}` },
-    from: residents.build,
+    from: residents?.build ?? null,
     to,
     mint: mintDrainId,
     interrupts: interruptsOf(cli, stop),

@@ -90,7 +90,7 @@ export function programOf(
 const GLOBALS = new Set(["--json", "--quiet", "--verbose", "--no-headers", "--output", "ndjson"]);
 const HELP_WORDS = new Set(["-h", "--help", "help"]);
 /** What a group does when it is named alone. No default of the grammar, which would swallow a misspelt command. */
-const ALONE: Readonly<Record<string, string>> = { runs: "list", drain: "status" };
+const ALONE: Readonly<Record<string, string>> = { runs: "list", drain: "status", deploy: "all" };
 
 const isOption = (word: string | undefined): boolean =>
   word === undefined || (word.startsWith("-") && !HELP_WORDS.has(word));

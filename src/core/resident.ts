@@ -54,6 +54,12 @@ export function bootStep(store: ResidentStore): ResidentStore {
   return { ...store, incarnation: store.incarnation + 1, seq: store.seq + 1, told: 0, rows };
 }
 
+/** An attach as it arrives; `underway` says that one of the same run is being carried out. */
+export interface Arriving {
+  readonly ask: AttachAsk;
+  readonly underway: boolean;
+}
+
 /** What an attach meets when it arrives, before anybody is asked (protocol.md, "The gate", 1 and 2). */
 export type Arrival =
   | { readonly kind: "join" }
@@ -67,13 +73,8 @@ export type Arrival =
  * Judges an attach by what this resident knows itself. A registered run is admitted in this very step, whatever is
  * closed: its row stays `running`, `seq` and generation move, its lease never moves later.
  */
-export function arriveStep(
-  store: ResidentStore,
-  ask: AttachAsk,
-  underway: boolean,
-  budgets: Budgets,
-  now: Instant,
-): Stepped<Arrival> {
+export function arriveStep(store: ResidentStore, asked: Arriving, budgets: Budgets, now: Instant): Stepped<Arrival> {
+  const { ask, underway } = asked;
   if (underway) return same(store, { kind: "join" });
   const row = store.rows.find((kept) => kept.threadKey === ask.threadKey);
   if (row === undefined) return same(store, { kind: "new" });
@@ -95,6 +96,12 @@ export type Look =
   | { readonly kind: "open"; readonly parentUntil: Instant | null; readonly sealStands: boolean; readonly asked: number | null }
   | { readonly kind: "unreadable" };
 
+/** An attach with what the registry said of it. */
+export interface Looked {
+  readonly ask: AttachAsk;
+  readonly look: Look;
+}
+
 export type RowFound =
   | { readonly kind: "written"; readonly row: Registration }
   | { readonly kind: "sealed"; readonly seal: Seal }
@@ -110,7 +117,8 @@ function sealForbids(seal: Seal, look: Look, now: Instant): boolean {
  * The one step before any work (protocol.md, "The gate", 3): a standing seal refuses, else the row is written as
  * `attaching`. A seal newer than the look stands, since the registry was not asked about it.
  */
-export function rowStep(store: ResidentStore, ask: AttachAsk, look: Look, budgets: Budgets, now: Instant): Stepped<RowFound> {
+export function rowStep(store: ResidentStore, asked: Looked, budgets: Budgets, now: Instant): Stepped<RowFound> {
+  const { ask, look } = asked;
   if (store.seal !== null && sealForbids(store.seal, look, now)) return same(store, { kind: "sealed", seal: store.seal });
   const taken = store.rows.find((row) => row.threadKey === ask.threadKey);
   if (taken !== undefined) return same(store, { kind: "taken", row: taken });

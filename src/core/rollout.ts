@@ -4,7 +4,7 @@
 import { CLOCK, LIMIT, type Budgets } from "./budgets.ts";
 import type { Drain, UploadOutcome } from "./drain.ts";
 import { decidePreflight, type FleetView, type Preflight } from "./preflight.ts";
-import type { Instant } from "./time.ts";
+import type { Instant, Ms } from "./time.ts";
 
 /** `drained`: close, wait, seal, swap. `undrained`: no drain bearer, wait for a quiet look. `forced`: swap over what runs. */
 export const DEPLOY_MODES = ["drained", "undrained", "forced"] as const;
@@ -91,7 +91,8 @@ export type DeployFact =
   | { readonly kind: "minted"; readonly id: string }
   /** The pause ended: by its instant, or because the watch said that nothing is in flight. */
   | { readonly kind: "woke"; readonly quiet: boolean }
-  | { readonly kind: "sealed"; readonly drain: Drain }
+  /** `leftMs`: how long the swap bound is away, by the registry's clock, which is not the deployer's. */
+  | { readonly kind: "sealed"; readonly drain: Drain; readonly leftMs: Ms }
   /** Nobody is sealed: some resident has a row, or could not be read. */
   | { readonly kind: "notSealed"; readonly unreadable: readonly string[] }
   | { readonly kind: "confirmed" }
@@ -206,10 +207,13 @@ function afterLost(state: DeployState, why: string, now: Instant): DeployState {
   return afterUnreadable(state, why, now);
 }
 
-/** The fleet did not answer: while an upload is being proven that proves nothing, before it the deploy fails closed. */
+/**
+ * The fleet did not answer: while an upload is being proven that proves nothing, before it the deploy fails closed. Only
+ * `--force` goes on, since a Worker that no longer answers could not be replaced otherwise.
+ */
 function afterUnreadable(state: DeployState, why: string, now: Instant): DeployState {
   if (state.effect.do === "readBack" || state.effect.do === "liveGate") return afterServes(state, null, now);
-  return state.mode === "forced" ? finish(state, { kind: "failed", why }) : unreadable(state, [why], now);
+  return state.mode === "forced" ? to(state, { do: "upload" }) : unreadable(state, [why], now);
 }
 
 /** A bearer that is not allowed will not be at the next try either; what it could not ask for needs no lift. */
@@ -218,19 +222,18 @@ function afterDenied(state: DeployState, why: string): DeployState {
   return finish(state.effect.do === "drain" ? { ...state, asked: false } : state, { kind: "denied", why });
 }
 
-function afterWoke(state: DeployState, quiet: boolean, now: Instant): DeployState {
-  if (state.effect.do !== "pause") return state;
-  const { then } = state.effect;
-  if (then === "readBack" || then === "liveGate") return { ...state, effect: { do: then } };
-  if (then === "drain" || then === "seal") return { ...state, effect: { do: then } };
+type Pause = Extract<DeployEffect, { do: "pause" }>;
+
+function afterWoke(state: DeployState, { then }: Pause, quiet: boolean, now: Instant): DeployState {
+  if (then !== "look" && then !== "pulse") return { ...state, effect: { do: then } };
   if (quiet) return to(state, state.mode === "drained" ? { do: "seal" } : { do: "look" });
   if (state.tries > 0 && then === "pulse") return { ...state, effect: { do: "pulse" } };
   return wait(state, now);
 }
 
 function afterUpload(state: DeployState, outcome: UploadOutcome, why: string, now: Instant): DeployState {
-  const bound = state.drain?.phase === "swapping" ? (state.drain.phaseUntil ?? now) : now + CLOCK.swapBoundMs;
-  const said = { ...state, outcome, swapUntil: bound };
+  const swapUntil = state.swapUntil === 0 ? now + CLOCK.swapBoundMs : state.swapUntil;
+  const said = { ...state, outcome, swapUntil };
   switch (outcome) {
     case "landed":
       return to(said, { do: "liveGate" });
@@ -253,18 +256,21 @@ function afterServes(state: DeployState, served: Served | null, now: Instant): D
   return { ...state, effect: { do: "pause", at: Math.min(now + CLOCK.retryMs, state.swapUntil), then } };
 }
 
-/** A signal ends a wait and lifts; once the upload has begun the drain is left to its bound and the outcome is unknown. */
+/**
+ * A signal ends a wait and lifts. Once the upload has begun the drain is left to its bound and the outcome is unknown,
+ * but for one that is known to have landed: its lift opens the fleet as soon as the registry itself is of this upload.
+ */
 function afterSignal(state: DeployState, signal: "SIGINT" | "SIGTERM"): DeployState {
   const { effect } = state;
   const uploading = effect.do === "upload" || effect.do === "readBack" || effect.do === "liveGate";
   const proving = effect.do === "pause" && (effect.then === "readBack" || effect.then === "liveGate");
+  if ((uploading || proving) && state.outcome === "landed") return finish(state, { kind: "stopped", signal });
   if (uploading || proving) return { ...state, outcome: "unknown", stop: { kind: "stopped", signal }, effect: { do: "done" } };
-  if (effect.do === "lift" || effect.do === "done") return state;
-  return finish(state, { kind: "stopped", signal });
+  return effect.do === "lift" ? state : finish(state, { kind: "stopped", signal });
 }
 
 /**
- * The facts that each effect can have, beside a signal and an answer that was lost. A late or misplaced one is nobody's
+ * The facts that each effect can have, beside a signal, an answer that was lost and a pause's end. A late or misplaced one is nobody's
  * answer: were `confirmed` taken anywhere, an upload could begin without its seal.
  */
 const FACTS_OF: Readonly<Record<DeployEffectName, readonly DeployFact["kind"][]>> = {
@@ -272,12 +278,12 @@ const FACTS_OF: Readonly<Record<DeployEffectName, readonly DeployFact["kind"][]>
   drain: ["drained", "busy", "over", "denied"],
   mint: ["minted"],
   look: ["viewed", "unreadable", "denied"],
-  pause: ["woke"],
+  pause: [],
   pulse: ["drained", "busy", "over", "denied"],
   seal: ["sealed", "notSealed", "over", "denied"],
   confirm: ["confirmed", "over", "denied"],
   upload: ["uploaded", "denied"],
-  readBack: ["serves", "unreadable"],
+  readBack: ["serves", "unreadable", "uploaded"],
   liveGate: ["serves", "unreadable"],
   lift: ["lifted", "deferred", "over", "denied"],
   done: [],
@@ -285,12 +291,14 @@ const FACTS_OF: Readonly<Record<DeployEffectName, readonly DeployFact["kind"][]>
 
 /** The next effect of a deploy (protocol.md, "The deploy runner"). A fact that the effect cannot have leaves it standing. */
 export function nextDeploy(state: DeployState, fact: DeployFact, now: Instant): DeployState {
-  if (state.effect.do === "done") return state;
+  const { effect } = state;
+  if (effect.do === "done") return state;
+  if (fact.kind === "woke") return effect.do === "pause" ? afterWoke(state, effect, fact.quiet, now) : state;
   const always = fact.kind === "signal" || fact.kind === "lost";
-  return always || FACTS_OF[state.effect.do].includes(fact.kind) ? afterFact(state, fact, now) : state;
+  return always || FACTS_OF[effect.do].includes(fact.kind) ? afterFact(state, fact, now) : state;
 }
 
-function afterFact(state: DeployState, fact: DeployFact, now: Instant): DeployState {
+function afterFact(state: DeployState, fact: Exclude<DeployFact, { kind: "woke" }>, now: Instant): DeployState {
   switch (fact.kind) {
     case "viewed":
       return afterView(state, fact.view, fact.served, now);
@@ -308,10 +316,8 @@ function afterFact(state: DeployState, fact: DeployFact, now: Instant): DeploySt
       return afterLost(state, fact.why, now);
     case "minted":
       return to({ ...state, drainId: fact.id, asked: true }, { do: "drain" });
-    case "woke":
-      return afterWoke(state, fact.quiet, now);
     case "sealed":
-      return to({ ...state, drain: fact.drain }, { do: "confirm" });
+      return to({ ...state, drain: fact.drain, swapUntil: now + fact.leftMs }, { do: "confirm" });
     case "notSealed":
       return fact.unreadable.length > 0
         ? unreadable(state, fact.unreadable, now)

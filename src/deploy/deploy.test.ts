@@ -335,6 +335,7 @@ test("a fleet that is not sealed yet is asked again soon, and said once", async 
         (state, now) => ({
           kind: "sealed",
           drain: drainOf(state.drainId, now, { phase: "swapping", phaseUntil: now + CLOCK.swapBoundMs }),
+          leftMs: CLOCK.swapBoundMs,
         }),
       ],
     },

@@ -191,7 +191,7 @@ function welcome(script: Script, state: DeployState, now: number): Performed {
     case "pause":
       return { fact: { kind: "woke", quiet: false } };
     case "seal":
-      return { fact: { kind: "sealed", drain: swapping } };
+      return { fact: { kind: "sealed", drain: swapping, leftMs: CLOCK.swapBoundMs } };
     case "confirm":
       return { fact: { kind: "confirmed" } };
     case "upload":

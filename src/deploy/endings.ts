@@ -72,7 +72,8 @@ export function whyOf(state: DeployState): string | null {
 
 function adviceOf(state: DeployState): string {
   const { stop } = state;
-  if (stop?.kind === "unknown" || state.outcome === "unknown") return "see what is served: npx tidegate status";
+  const unseen = state.outcome === "unknown" || state.outcome === "landed";
+  if (stop?.kind === "unknown" || unseen) return "see what is served: npx tidegate status";
   if (stop?.kind === "denied") return "use a bearer of the scope named: .tidegate/tokens.json has them on this machine";
   if (stop?.kind === "refused" && stop.by.kind === "busy")
     return "see what runs: npx tidegate status; to kill it: npx tidegate deploy --force";
@@ -94,6 +95,7 @@ function headOf(state: DeployState, receipt: Receipt): Line {
   if (state.outcome === "unknown") return { level: "error", text: `unknown whether it landed — ${why}` };
   if (stop?.kind === "failed" && state.outcome === "failed")
     return { level: "error", text: `the swap failed — ${why}` };
+  if (state.outcome === "landed") return { level: "warning", text: `deployed ${receipt.build.to.commit}, not seen served — ${why}` };
   const level = stop?.kind === "stopped" ? "warning" : "error";
   return { level, text: `nothing deployed — ${why}` };
 }

@@ -192,11 +192,9 @@ test("an upload that does not answer is cut off before the bound and is unknown;
     return new Promise(() => undefined);
   };
   const { port, asked } = portOf({ swap: { upload } });
-  const near = drainOf(DRAIN_ID, T0, { phase: "swapping", phaseUntil: T0 + CLOCK.uploadCutMs });
-  const late = await port.upload(at({ do: "upload" }, { drain: near }), never);
+  const late = await port.upload(at({ do: "upload" }, { swapUntil: T0 + CLOCK.uploadCutMs }), never);
   assert.equal(late.fact.kind === "uploaded" && late.fact.outcome, "none");
-  const far = { ...near, phaseUntil: T0 + CLOCK.uploadCutMs + 1 };
-  void port.upload(at({ do: "upload" }, { drain: far }), never);
+  void port.upload(at({ do: "upload" }, { swapUntil: T0 + CLOCK.uploadCutMs + 1 }), never);
   assert.equal(asked.at(-1), 1, "cut two minutes before the bound");
   assert.equal(signals.length, 1);
 });
@@ -218,6 +216,17 @@ test("what is served counts only when it is this upload; then its answer is reca
   assert.equal((await old.port.liveGate(at({ do: "liveGate" }), never)).seen, undefined);
   const gone = portOf();
   assert.equal((await gone.port.readBack(at({ do: "readBack" }), never)).fact.kind, "unreadable");
+});
+
+test("an upload whose answer was lost and that did not land is recalled as what it was", async () => {
+  const old = { drainId: null, generation: 1 };
+  const refused: Uploaded = { outcome: "refused", why: "not sealed", killed: [], ms: null };
+  const recalling = (uploaded: Uploaded | undefined) =>
+    portOf({ step: { live: () => Promise.resolve(old) }, swap: { recall: () => Promise.resolve(uploaded) } }).port;
+  const { fact } = await recalling(refused).readBack(at({ do: "readBack" }), never);
+  assert.deepEqual(fact, { kind: "uploaded", outcome: "refused", why: "not sealed" });
+  const silent = await recalling(undefined).readBack(at({ do: "readBack" }), never);
+  assert.deepEqual(silent.fact, { kind: "serves", served: old });
 });
 
 test("a lift says what still closes, or until when it is put off; the end keeps what the log tells", async () => {

@@ -117,8 +117,8 @@ async function pause(parts: FleetPortParts, state: DeployState, signal: AbortSig
 async function seal(parts: FleetPortParts, state: DeployState, signal: AbortSignal): Promise<Performed> {
   try {
     parts.watch.mark();
-    const { drain } = await parts.fleet.seal(state.drainId, within(REAL.sealMs, signal));
-    return { fact: { kind: "sealed", drain } };
+    const { drain, now } = await parts.fleet.seal(state.drainId, within(REAL.sealMs, signal));
+    return { fact: { kind: "sealed", drain, leftMs: Math.max(0, (drain.phaseUntil ?? now) - now) } };
   } catch (error) {
     return { fact: factOfFailure(error) };
   }
@@ -139,7 +139,7 @@ const uploadedFact = ({ outcome, why }: Uploaded): DeployFact => ({ kind: "uploa
 /** The upload, ended by its deployer two minutes before the swap bound: what is then not answered is unknown. */
 async function upload(parts: FleetPortParts, state: DeployState, signal: AbortSignal): Promise<Performed> {
   const { clock, step } = parts;
-  const bound = state.drain?.phaseUntil ?? clock.now() + CLOCK.swapBoundMs;
+  const bound = state.swapUntil === 0 ? clock.now() + CLOCK.swapBoundMs : state.swapUntil;
   const left = bound - CLOCK.uploadCutMs - clock.now();
   if (left <= 0) {
     return { fact: { kind: "uploaded", outcome: "none", why: "the swap bound is too near to begin an upload" } };
@@ -173,8 +173,15 @@ async function serves(parts: FleetPortParts, state: DeployState, signal: AbortSi
     return { fact: { kind: "unreadable", why: wordsOf(error) } };
   }
   const fact: DeployFact = { kind: "serves", served };
-  if (!isOurs(state, served)) return { fact };
+  if (!isOurs(state, served)) return state.effect.do === "readBack" ? ended(parts, state, fact, bound) : { fact };
   return { fact, seen: await aftermath(parts, state, bound) };
+}
+
+/** The old release is served still. Whoever carried the upload out may know that it ended without landing. */
+async function ended(parts: FleetPortParts, state: DeployState, fact: DeployFact, signal: AbortSignal): Promise<Performed> {
+  const uploaded = await parts.step.swap.recall(state.drainId, signal).catch(() => undefined);
+  const over = uploaded !== undefined && uploaded.outcome !== "landed" && uploaded.outcome !== "unknown";
+  return over ? { fact: uploadedFact(uploaded), seen: [{ kind: "uploaded", uploaded }] } : { fact };
 }
 
 async function aftermath(parts: FleetPortParts, state: DeployState, signal: AbortSignal): Promise<Seen[]> {

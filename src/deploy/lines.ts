@@ -240,7 +240,8 @@ function liftedLines({ seen }: DeployTurn): Line[] {
 }
 
 function signalLines(after: DeployState, signal: string): Line[] {
-  if (after.effect.do === "lift") return [warning(`${signal} — stops waiting and lifts`)];
+  const landed = after.outcome === "landed" ? "the swap has landed; lifts" : "stops waiting and lifts";
+  if (after.effect.do === "lift") return [warning(`${signal} — ${landed}`)];
   if (after.outcome !== "unknown") return [warning(`${signal} — stops; nothing was closed and nothing is deployed`)];
   return [warning(`${signal} during the upload — whether it lands is unknown; ${byItself(after)}`)];
 }

@@ -7,7 +7,7 @@ import { ends, rehearse, runOf, says, viewed, type Script } from "#deploy/deploy
 
 const before: readonly DeployEffectName[] = ["preflight", "mint"];
 const closed: readonly DeployEffectName[] = ["drain", "look", "pause", "pulse", "seal", "confirm"];
-const uploading: readonly DeployEffectName[] = ["upload", "readBack", "liveGate"];
+const uploading: readonly DeployEffectName[] = ["upload", "readBack"];
 const signalled = (effect: Exclude<DeployEffectName, "done">): Script => {
   const hang = { [effect]: ["hang"] };
   if (effect === "mint")
@@ -36,6 +36,15 @@ for (const effect of [...before, ...closed, ...uploading]) {
     if (uploading.includes(effect)) assert.equal(deployed.receipt.outcome, "unknown");
   });
 }
+
+test("a signal during the live gate lifts what has landed, and does not say that it was seen", async (context) => {
+  const deployed = await rehearse(context, { ...signalled("liveGate"), signal: "SIGINT" });
+  ends(deployed, "stopped", 130);
+  assert.equal(deployed.effects.filter((one) => one === "lift").length, 1);
+  assert.equal(deployed.receipt.outcome, "landed");
+  says(deployed, /^SIGINT — the swap has landed; lifts$/);
+  says(deployed, /not seen served/);
+});
 
 test("a signal during the lift lets it end", async (context) => {
   const deployed = await rehearse(context, { signalIn: "lift" });

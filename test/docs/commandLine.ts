@@ -41,7 +41,7 @@ function commandTree(): Command {
       throw new Error(`a command asked for ${String(name)} before it was run`);
     },
   });
-  return programOf(unused, [(program, cli) => program.addCommand(deployCommand(cli))]);
+  return programOf(unused, [], [(program, cli) => program.addCommand(deployCommand(cli))]);
 }
 
 const tree = commandTree();

@@ -49,7 +49,7 @@ function wrapped(parts: FleetPortParts): DeployPort {
 }
 
 function cliOf(): Cli {
-  const output = outputOf({ stdout: process.stdout, stderr: process.stderr }, process.env, () => undefined);
+  const output = outputOf({ stdout: process.stdout, stderr: process.stderr }, () => undefined);
   const interrupts = processInterrupts((code, words) => {
     process.stderr.write(`${words}\n`);
     process.exit(code);

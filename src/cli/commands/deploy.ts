@@ -70,11 +70,11 @@ function list(cli: Cli): Command {
   });
 }
 
-/** The command `deploy`; alone it is `deploy all`. */
+/** The command `deploy`; named alone it is `deploy all` (program.ts). */
 export function deployCommand(cli: Cli): Command {
   return new Command("deploy")
     .description("release what this folder says, without killing the runs in flight")
-    .addCommand(all(cli), { isDefault: true })
+    .addCommand(all(cli))
     .addCommand(show(cli))
     .addCommand(list(cli));
 }
