@@ -71,6 +71,17 @@ export async function within<T>(realMs: number, work: Promise<T>): Promise<T | u
   }
 }
 
+/** Work that is given up after this many real milliseconds. Its timer goes with it: one that is left keeps an object in memory. */
+export async function bounded<T>(realMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(new Error("no answer in time")), realMs);
+  try {
+    return await work(over.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** What an error says, for a log line or a detail. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

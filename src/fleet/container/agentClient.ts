@@ -12,6 +12,7 @@ import {
   procView,
   pushResult,
   stopResult,
+  sweepResult,
   worktreeLine,
   worktreeList,
   type FileContent,
@@ -25,7 +26,7 @@ import {
 import { agentProblem, type AgentErrorCode, type AgentProblem } from "#wire/agentErrors.ts";
 import { raise, type ErrorCode } from "#wire/errors.ts";
 import { jsonOf } from "#wire/parse.ts";
-import { messageOf } from "../root.ts";
+import { bounded, messageOf } from "../root.ts";
 import type { ContainerPort } from "./containerPort.ts";
 
 /** Where an agent answers, and by which token. */
@@ -59,18 +60,11 @@ export function raiseAgent(problem: AgentProblem): never {
   raise(CODES[problem.code] ?? "AGENT_FAILED", `${problem.title}: ${problem.detail}`, { agentCode: problem.code });
 }
 
-/** One request to the agent; its refusals are raised, its silence is ROLLING. `bounded` unless the answer is a stream. */
-export async function askAgent(
-  port: ContainerPort,
-  at: AgentAt,
-  path: string,
-  init: RequestInit & { bounded?: boolean },
-): Promise<Response> {
-  const { bounded = true, ...rest } = init;
+/** One request to the agent; its refusals are raised, its silence is ROLLING. */
+async function askAgent(port: ContainerPort, at: AgentAt, path: string, init: RequestInit): Promise<Response> {
   const headers = { authorization: `Bearer ${at.token}`, "content-type": "application/json" };
-  const signal = bounded ? AbortSignal.timeout(REAL.startMs) : rest.signal;
   const answer = await port
-    .fetch(`${at.url}/v1/${path}`, { ...rest, headers, ...(signal ? { signal } : {}) })
+    .fetch(`${at.url}/v1/${path}`, { ...init, headers })
     .catch((error: unknown) => raise("ROLLING", `the agent does not answer: ${messageOf(error)}`));
   if (answer.ok) return answer;
   const problem = agentProblem.safeParse(jsonOf(await answer.text()));
@@ -141,17 +135,19 @@ const without = (fields: Record<string, unknown>): string =>
 
 /** The agent at an address. */
 export function agentClient(port: ContainerPort, at: AgentAt): AgentClient {
-  const post = (path: string, fields: Record<string, unknown>, bounded = true): Promise<Response> =>
-    askAgent(port, at, path, { method: "POST", body: without(fields), bounded });
-  const get = async <T>(path: string, schema: z.ZodType<T>): Promise<T> =>
-    schema.parse(await (await askAgent(port, at, path, {})).json());
-  const posted = async <T>(path: string, fields: Record<string, unknown>, schema: z.ZodType<T>): Promise<T> =>
-    schema.parse(await (await post(path, fields)).json());
+  const whole = <T>(path: string, init: RequestInit, schema: z.ZodType<T>): Promise<T> =>
+    bounded(REAL.startMs, async (signal) =>
+      schema.parse(await (await askAgent(port, at, path, { ...init, signal })).json()),
+    );
+  const get = <T>(path: string, schema: z.ZodType<T>): Promise<T> => whole(path, {}, schema);
+  const post = (fields: Record<string, unknown>): RequestInit => ({ method: "POST", body: without(fields) });
+  const posted = <T>(path: string, fields: Record<string, unknown>, schema: z.ZodType<T>): Promise<T> =>
+    whole(path, post(fields), schema);
   const file = (thread: string, path: string): string =>
     `files?thread=${encodeURIComponent(thread)}&path=${encodeURIComponent(path)}`;
   return {
-    mirror: async (ask, say) => lastOf(await post("mirror", ask, false), mirrorLine, say),
-    worktree: async (ask, say) => lastOf(await post("worktrees", ask, false), worktreeLine, say),
+    mirror: async (ask, say) => lastOf(await askAgent(port, at, "mirror", post(ask)), mirrorLine, say),
+    worktree: async (ask, say) => lastOf(await askAgent(port, at, "worktrees", post(ask)), worktreeLine, say),
     slugOf: async (thread) =>
       (await get("worktrees", worktreeList)).worktrees.find((tree) => tree.thread === thread)?.slug,
     keep: (slug) => posted(`worktrees/${slug}/keep`, {}, keepResult),
@@ -160,15 +156,14 @@ export function agentClient(port: ContainerPort, at: AgentAt): AgentClient {
     start: (ask) => posted("procs", ask, procView),
     proc: (id) => get(`procs/${id}`, procView),
     output: (id, { out, err }, signal) =>
-      askAgent(port, at, `procs/${id}/output?out=${out}&err=${err}&follow=1`, { bounded: false, signal }),
+      askAgent(port, at, `procs/${id}/output?out=${out}&err=${err}&follow=1`, { signal }),
     push: (thread) => posted("push", { thread }, pushResult),
     read: (thread, path) => get(file(thread, path), fileContent),
     async write(thread, path, data) {
-      filePutResult.parse(
-        await (await askAgent(port, at, file(thread, path), { method: "PUT", body: JSON.stringify({ data }) })).json(),
-      );
+      await whole(file(thread, path), { method: "PUT", body: JSON.stringify({ data }) }, filePutResult);
     },
-    sweep: async (idleBeforeMs, keepBeforeMs, spare) =>
-      void (await post("sweep", { idleBeforeMs, keepBeforeMs, spare })),
+    async sweep(idleBeforeMs, keepBeforeMs, spare) {
+      await posted("sweep", { idleBeforeMs, keepBeforeMs, spare }, sweepResult);
+    },
   };
 }

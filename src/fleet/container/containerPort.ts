@@ -6,7 +6,7 @@ import { REAL } from "#core/budgets.ts";
 import { raise } from "#wire/errors.ts";
 import { containerSchema, hostProblemSchema, startedSchema, type ContainerState, type Running } from "#wire/host.ts";
 import type { Env, Root } from "../root.ts";
-import { messageOf } from "../root.ts";
+import { bounded, messageOf } from "../root.ts";
 
 export interface ContainerPort {
   /** Starts the container, or finds it running; calls at once join. ROLLING while it cannot be had. */
@@ -20,25 +20,29 @@ export interface ContainerPort {
 
 const anySchema = z.unknown();
 
+/** An answer of the host; whatever it refuses is a container that is not there right now. */
+function readAnswer<T>(route: string, answer: Response, body: unknown, schema: z.ZodType<T>): T {
+  const problem = hostProblemSchema.safeParse(body);
+  const refusal = problem.success
+    ? `${problem.data.title}: ${problem.data.detail}`
+    : `the host answered ${answer.status}`;
+  if (!answer.ok) raise("ROLLING", refusal);
+  const parsed = schema.safeParse(body);
+  return parsed.success ? parsed.data : raise("ROLLING", `the host's answer to ${route} cannot be read`);
+}
+
 /** The container of a resource on the embedded host. */
 export function hostContainer(env: Env, root: Root, resource: string): ContainerPort {
-  const ask = async <T>(route: string, schema: z.ZodType<T>): Promise<T> => {
-    const answer = await env.HOST_NET.fetch(`${root.settings.hostUrl}/containers/${route}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${env.HOST_TOKEN ?? ""}` },
-      body: JSON.stringify({ resource }),
-      signal: AbortSignal.timeout(REAL.startMs),
-    }).catch((error: unknown) => raise("ROLLING", `the container host does not answer: ${messageOf(error)}`));
-    const body: unknown = await answer.json().catch(() => undefined);
-    const problem = hostProblemSchema.safeParse(body);
-    if (!answer.ok)
-      raise(
-        "ROLLING",
-        problem.success ? `${problem.data.title}: ${problem.data.detail}` : `the host answered ${answer.status}`,
-      );
-    const parsed = schema.safeParse(body);
-    return parsed.success ? parsed.data : raise("ROLLING", `the host's answer to ${route} cannot be read`);
-  };
+  const ask = <T>(route: string, schema: z.ZodType<T>): Promise<T> =>
+    bounded(REAL.startMs, async (signal) => {
+      const answer = await env.HOST_NET.fetch(`${root.settings.hostUrl}/containers/${route}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${env.HOST_TOKEN ?? ""}` },
+        body: JSON.stringify({ resource }),
+        signal,
+      }).catch((error: unknown) => raise("ROLLING", `the container host does not answer: ${messageOf(error)}`));
+      return readAnswer(route, answer, await answer.json().catch(() => undefined), schema);
+    });
   return {
     ensure: async () => (await ask("start", startedSchema)).container,
     look: () => ask("look", containerSchema),
