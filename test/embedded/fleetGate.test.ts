@@ -140,18 +140,6 @@ test("a child of a registered run is admitted while drained, within its parent's
   assert.equal(busy.code, "SEAL_BUSY");
 });
 
-test("a child is admitted the moment its parent knows that it is", async () => {
-  const round = async (n: number): Promise<void> => {
-    const parent = fleet.newRun(app);
-    await fleet.admitted(parent);
-    await close(`at-once-${n}`);
-    assert.equal((await fleet.attach(fleet.newRun(app), { parent: parent.runId })).status, 200);
-    await fleet.lift(`at-once-${n}`);
-    await fleet.clear();
-  };
-  for (let n = 0; n < 4; n += 1) await round(n);
-});
-
 test("once the swap has begun nobody passes, a child neither", async () => {
   const parent = await fleet.inFlight(app);
   await fleet.detach(parent);

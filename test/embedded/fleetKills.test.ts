@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, test } from "node:test";
+import { REAL } from "#core/budgets.ts";
 import { ownSources } from "#embed/sources.ts";
 import { prepareRelease } from "#embed/release.ts";
 import { isSameProcess, sendSignal } from "#node/processes.ts";
@@ -36,8 +37,12 @@ async function signalWorkerd(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
   const workerd = readSupervisorFile(fleet.paths)?.workerd;
   assert.ok(workerd);
   sendSignal(workerd.pid, signal);
-  // With a connection open workerd goes on after a SIGTERM, and then nothing has to come back.
-  if (signal === "SIGKILL") await eventually("workerd is gone", () => (isSameProcess(workerd) ? undefined : true));
+  const patience = performance.now() + REAL.connectMs;
+  await eventually("workerd is gone", () => {
+    // With a connection open workerd does not end by itself after a SIGTERM, and answers no new one.
+    if (performance.now() > patience) sendSignal(workerd.pid, "SIGKILL");
+    return isSameProcess(workerd) ? undefined : true;
+  });
   await answersAgain();
 }
 
