@@ -243,9 +243,9 @@ export interface Ended {
 export function settle(book: DrainBook, now: Instant): { readonly book: DrainBook; readonly ended: readonly Ended[] } {
   const ended = book.drains
     .map(readDrain)
-    .filter((drain) => drain !== undefined && now >= endOf(drain).at)
     .filter((drain) => drain !== undefined)
-    .map((drain) => ({ drain, ...endOf(drain) }));
+    .map((drain) => ({ drain, ...endOf(drain) }))
+    .filter(({ at }) => now >= at);
   return { book: ended.reduce((rest, { drain }) => buried(rest, drain.id, now), book), ended };
 }
 

@@ -32,16 +32,14 @@ export function parseDuration(text: string): Ms | undefined {
 
 /** Writes a span for people in its two largest units: `1h 5m`, `23m 30s`, `40s`, `0s`. Rounds down. */
 export function formatDuration(span: Ms): string {
-  const whole = Math.max(0, Math.floor(span / SECOND)) * SECOND;
-  const units: [string, Ms][] = [["d", DAY], ["h", HOUR], ["m", MINUTE], ["s", SECOND]];
-  const first = units.findIndex(([, size]) => whole >= size);
-  if (first < 0) return "0s";
-  return units
-    .slice(first, first + 2)
-    .map(([name, size], index) => [name, Math.floor((index === 0 ? whole : whole % (units[first]?.[1] ?? DAY)) / size)] as const)
-    .filter(([, count]) => count > 0)
-    .map(([name, count]) => `${count}${name}`)
-    .join(" ");
+  let left = Math.max(0, Math.floor(span / SECOND)) * SECOND;
+  const parts: [string, number][] = [];
+  for (const [name, size] of [["d", DAY], ["h", HOUR], ["m", MINUTE], ["s", SECOND]] as const) {
+    if (left >= size || parts.length > 0) parts.push([name, Math.floor(left / size)]);
+    left %= size;
+  }
+  const shown = parts.slice(0, 2).filter(([, count]) => count > 0);
+  return shown.length === 0 ? "0s" : shown.map(([name, count]) => `${count}${name}`).join(" ");
 }
 
 /** Minutes left to an instant as a screen says them: rounded up, never below 1 (protocol.md, "Quiet, seal, swap"). */
