@@ -33,6 +33,12 @@ export const REGISTRY: readonly Kept[] = [
     writer: "a lift, also of an id never seen; the alarm, for what ended by itself",
     clearer: "the next burial, a day after its own",
   },
+  {
+    key: "waiting:",
+    shape: { file: registryStore, schema: "waitingSchema" },
+    writer: "a look told *closed* (once a run)",
+    clearer: "its admission; its caller's `/detach`; the next drain that closes an open fleet",
+  },
   { key: "attempts", shape: "number: attempts to seal, over all drains", writer: "`POST /seal`", clearer: "never" },
   {
     key: "entry:",

@@ -109,7 +109,7 @@ class CallersRun {
       attached = await this.#attach(false);
     } catch (error) {
       const verdict = this.#refused(error);
-      const mayBeIn = this.#end !== null || isUnreachable(error);
+      const mayBeIn = this.#end !== null || isUnreachable(error) || error instanceof ResidentDrainingError;
       const { notReleased } = mayBeIn ? await this.#release(false) : { notReleased: null };
       return { verdict, attached: null, work: null, pushed: null, notReleased };
     }

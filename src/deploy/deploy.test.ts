@@ -45,7 +45,7 @@ test("a quiet fleet: closed, sealed, swapped, proven, opened, with the lines of 
   assert.deepEqual(deployed.receipt.generation, { from: 1, to: 2 });
   assert.equal(deployed.receipt.build.imageChanged, true);
   assert.equal(deployed.receipt.killed, 0);
-  assert.equal(deployed.receipt.waited, "unknown", "nobody says who waited");
+  assert.deepEqual(deployed.receipt.waited, [], "nobody waited, by the registry");
   assert.deepEqual(
     deployed.receipt.phases.map((phase) => phase.phase),
     ["close", "wait", "seal", "swap", "live", "reopen"],

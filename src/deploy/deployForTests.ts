@@ -106,6 +106,7 @@ export function residentsOf(view: FleetView, more: Partial<Residents> = {}): Res
     unreadableDrains: 0,
     residents: [{ resource: "repo:local/sample", ...row }],
     runs,
+    waiting: [],
     attaching: view.attaching,
     quietBy: view.quietBy,
     longestLeaseMs: BUDGETS.longestLeaseMs,

@@ -2,7 +2,7 @@
 // is its source, and stays `unknown` without one.
 
 import type { Build, Drain } from "#core/drain.ts";
-import type { DeployMode, DeployState } from "#core/rollout.ts";
+import type { DeployEffectName, DeployMode, DeployState } from "#core/rollout.ts";
 import type { Instant } from "#core/time.ts";
 import type { AuditRow, Residents } from "#wire/fleet.ts";
 import {
@@ -155,6 +155,33 @@ function residentsAfter(receipt: Receipt, residents: Residents): ReceiptResident
 
 function withResidents(receipt: Receipt, turn: DeployTurn, residents: Residents): Receipt {
   const effect = turn.before.effect.do;
+  const waited = waitedIn(receipt.waited, residents);
+  return withFleet({ ...receipt, waited }, effect, residents);
+}
+
+/** Who met the closed door so far; one that is listed stays, since it leaves the registry's list when it comes in. */
+function waitedIn(known: Receipt["waited"], { waiting }: Residents): Receipt["waited"] {
+  const before = known === "unknown" ? [] : known;
+  const fresh = waiting.filter((one) => !before.some((listed) => listed.runId === one.runId));
+  return [...before, ...fresh.map((one) => ({ ...one, waitedMs: "unknown" as const, gaveUp: false }))];
+}
+
+/** The door opens for all who are still there. */
+function waitedUntil(waited: Receipt["waited"], at: Instant): Receipt["waited"] {
+  if (waited === "unknown") return waited;
+  return waited.map((one) => (one.waitedMs === "unknown" ? { ...one, waitedMs: at - one.since } : one));
+}
+
+/** Those who left before, by the registry's log. */
+function gaveUpIn(waited: Receipt["waited"], rows: readonly AuditRow[]): Receipt["waited"] {
+  if (waited === "unknown") return waited;
+  return waited.map((one) => {
+    const left = rows.find((row) => row.what === "gaveUp" && row.runId === one.runId);
+    return left === undefined ? one : { ...one, waitedMs: left.at - one.since, gaveUp: true };
+  });
+}
+
+function withFleet(receipt: Receipt, effect: DeployEffectName, residents: Residents): Receipt {
   if (effect === "liveGate") return { ...receipt, residents: residentsAfter(receipt, residents) };
   const inFlight = [...withRuns(receipt, residents)];
   if (effect !== "preflight") return { ...receipt, inFlight };
@@ -209,6 +236,7 @@ function withSeen(receipt: Receipt, turn: DeployTurn, seen: Seen): Receipt {
       return {
         ...receipt,
         closedMs,
+        waited: waitedUntil(receipt.waited, seen.at),
         reopened: { at: seen.at, cause: "unknown", stillClosedBy: remainingOf(seen.remaining) },
       };
     }
@@ -277,7 +305,9 @@ const ENDS: Readonly<Record<string, RunEnd>> = {
  */
 function endedBy(run: ReceiptRun, rows: readonly AuditRow[]): ReceiptRun {
   if (run.how === "killed") return run;
-  const row = rows.findLast((one) => one.runId === run.runId && one.at >= run.seenAt && ENDS[one.what] !== undefined);
+  const ends = rows.filter((one) => one.runId === run.runId && one.at >= run.seenAt && ENDS[one.what] !== undefined);
+  // Whoever ended it is told beside the release that came of it.
+  const row = ends.findLast((one) => one.what !== "released") ?? ends.at(-1);
   const how = row === undefined ? undefined : ENDS[row.what];
   if (row !== undefined && how !== undefined) return { ...run, endedAt: row.at, how };
   const first = rows[0];
@@ -289,12 +319,14 @@ function endedBy(run: ReceiptRun, rows: readonly AuditRow[]): ReceiptRun {
 function withAudit(receipt: Receipt, rows: readonly AuditRow[]): Receipt {
   const reopen = rows.findLast((row) => row.what === "reopen" && row.drainId === receipt.drainId);
   const inFlight = receipt.inFlight.map((run) => endedBy(run, rows));
-  if (reopen === undefined) return { ...receipt, inFlight };
+  const waited = gaveUpIn(receipt.waited, rows);
+  if (reopen === undefined) return { ...receipt, inFlight, waited };
   const stillClosedBy = receipt.reopened?.stillClosedBy ?? "unknown";
   const closedMs = receipt.closed === null ? receipt.closedMs : reopen.at - receipt.closed.since;
   return {
     ...receipt,
     inFlight,
+    waited,
     closedMs,
     reopened: { at: reopen.at, cause: reopen.cause ?? "unknown", stillClosedBy },
   };

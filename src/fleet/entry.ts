@@ -6,9 +6,11 @@ import { rootOf, type Env } from "./root.ts";
 export { RegistryDO } from "./registry/registryDO.ts";
 export { ResidentDO } from "./resident/residentDO.ts";
 
+const app = fleetApp((env) => rootOf(env, "worker"));
+
 // The platform loads a Worker by its default export.
 export default {
   fetch(request, env, context) {
-    return fleetApp(rootOf(env, "worker")).fetch(request, env, context);
+    return app.fetch(request, env, context);
   },
 } satisfies ExportedHandler<Env>;

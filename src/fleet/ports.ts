@@ -17,6 +17,7 @@ import type { Env } from "./root.ts";
 export interface LookQuestion {
   readonly resource: string;
   readonly runId: string;
+  readonly threadKey: string;
   readonly look: LookId;
   readonly parent: string | null;
   readonly seal: number | null;
@@ -48,6 +49,8 @@ export interface RegistryPort {
   knows(resource: string): Promise<boolean>;
   look(question: LookQuestion): Promise<LookReply>;
   report(report: Report): Promise<void>;
+  /** A caller that waited at the closed door waits no more. */
+  gaveUp(runId: string): Promise<void>;
   drain(
     body: DrainBody,
     principal: string,

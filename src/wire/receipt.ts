@@ -100,8 +100,19 @@ export const receiptSchema = z.object({
     .nullable(),
   phases: z.array(receiptPhaseSchema),
   inFlight: z.array(receiptRunSchema),
-  /** Which asks waited at the closed door and for how long, by the registry. */
-  waited: z.array(z.object({ runId: z.string(), resource: z.string(), waitedMs: z.number().or(unknown) })).or(unknown),
+  /** Which runs met the closed door, by the registry, and how long they waited there: to the lift, or until they gave up. */
+  waited: z
+    .array(
+      z.object({
+        runId: z.string(),
+        resource: z.string(),
+        threadKey: z.string(),
+        since: instant,
+        waitedMs: z.number().or(unknown),
+        gaveUp: z.boolean(),
+      }),
+    )
+    .or(unknown),
   residents: z.array(receiptResidentSchema).or(unknown),
   /** Runs that the swap killed, counted from the processes that died. */
   killed: z.number().or(unknown),

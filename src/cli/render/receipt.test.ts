@@ -104,10 +104,13 @@ test("a deploy of which little is known, and one that killed", () => {
     killedProcesses: [
       { pid: 7, startTicks: 1, resource: "repo:local/sample", threadKey: "cli:r1", runId: "r1", command: "sh" },
     ],
-    waited: [{ runId: "r2", resource: "repo:local/sample", waitedMs: MINUTE }],
+    waited: [
+      { runId: "r2", resource: "repo:local/sample", threadKey: "cli:r2", since: 0, waitedMs: MINUTE, gaveUp: false },
+      { runId: "r3", resource: "repo:local/sample", threadKey: "cli:r3", since: 0, waitedMs: MINUTE, gaveUp: true },
+    ],
     reopened: { at: "unknown", cause: "unknown", stillClosedBy: "unknown" },
   }).join("\n");
-  for (const words of [/closed +never: this deploy did not drain/, /killed +1/, /pid 7 {3}r1/, /waited +r2 1m/])
+  for (const words of [/closed +never: this deploy did not drain/, /killed +1/, /pid 7 {3}r1/, /waited +r2 \(cli:r2\) 1m, r3 \(cli:r3\) 1m, then gave up/])
     assert.match(killed, words);
   const held = receiptLines({
     ...RECEIPT,

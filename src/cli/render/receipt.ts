@@ -78,7 +78,8 @@ function residentRows({ residents }: Receipt): Row[] {
 function waitedRow({ waited }: Receipt): Row {
   if (waited === "unknown") return ["waited", "unknown: the registry does not say who waited"];
   const each = waited.map(
-    (one) => `${one.runId} ${one.waitedMs === "unknown" ? "unknown" : formatDuration(one.waitedMs)}`,
+    (one) =>
+      `${one.runId} (${one.threadKey}) ${one.waitedMs === "unknown" ? "unknown" : formatDuration(one.waitedMs)}${one.gaveUp ? ", then gave up" : ""}`,
   );
   return ["waited", each.length === 0 ? "nobody" : each.join(", ")];
 }

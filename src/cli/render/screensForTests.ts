@@ -82,6 +82,7 @@ export function residentsOf(more: Partial<Residents> = {}): Residents {
     unreadableDrains: 0,
     residents: [],
     runs: [],
+    waiting: [],
     attaching: 0,
     quietBy: null,
     longestLeaseMs,

@@ -60,7 +60,11 @@ test("residents, runs in flight with their lease left, suspects with how to end 
     residentRow({ resource: "repo:local/other", image: null, imageReport: "unknown" }),
   ];
   const view = {
-    ...read({ residents, runs: [runRow({ suspect: true })] }),
+    ...read({
+      residents,
+      runs: [runRow({ suspect: true })],
+      waiting: [{ runId: "r-two", resource: "repo:local/app", threadKey: "cli:9", since: NOW - 120_000 }],
+    }),
     events: [auditRow({ by: "lee@host", reason: "release" })],
   };
   const text = statusScreen(view, NOW).join("\n");
@@ -68,6 +72,7 @@ test("residents, runs in flight with their lease left, suspects with how to end 
   assert.match(text, /^other +ready +unknown +0/m);
   assert.match(text, /^r-one +app +cli:8f2 +run, running, suspect +20 min +25 min, until 05:33Z$/m);
   assert.match(text, /runs release r-one --reason/);
+  assert.match(text, /^1 +r-two +app +cli:9 +2 min$/m);
   assert.match(text, /^05:08:00 {2}fleet {5}drained {11}by lee@host, release$/m);
   assert.match(text, /read 05:08:00Z$/);
 });

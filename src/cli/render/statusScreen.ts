@@ -1,7 +1,7 @@
 // The one screen: the banner, residents, runs in flight, suspects, the last events, and when all this was read.
 
 import { clockOf, type Instant } from "#core/time.ts";
-import type { AuditRow, ResidentRow, RunRow } from "#wire/fleet.ts";
+import type { AuditRow, ResidentRow, Residents, RunRow } from "#wire/fleet.ts";
 import type { HostStatus } from "#wire/host.ts";
 import { shortNameOf } from "#wire/names.ts";
 import { eventLine } from "./eventLine.ts";
@@ -43,6 +43,18 @@ export function runTable(runs: readonly RunRow[], now: Instant, headers = true):
   return table(["RUN", "RESIDENT", "THREAD", "STATE", "AGE", "LEASE LEFT"], rows, headers);
 }
 
+/** The runs that wait at the closed door, in order of arrival. */
+export function waitingTable({ waiting }: Pick<Residents, "waiting">, now: Instant, headers = true): string[] {
+  const rows = waiting.map((one, index) => [
+    String(index + 1),
+    one.runId,
+    shortNameOf(one.resource),
+    one.threadKey,
+    spanWords(now - one.since),
+  ]);
+  return table(["WAITS", "RUN", "RESIDENT", "THREAD", "FOR"], rows, headers);
+}
+
 /** What a suspect is, and how to end it. */
 export function suspectLines(runs: readonly RunRow[], now: Instant): string[] {
   return runs
@@ -66,7 +78,7 @@ export function statusScreen(view: StatusView, hostNow: Instant): string[] {
   const head = [...bannerLines(fleet), ...hostLines(host, hostNow)];
   const foot = [`read ${clockOf(readAt)}`];
   if (fleet.kind === "unknown") return [...head, "", ...foot];
-  const { residents, runs, now } = fleet.residents;
+  const { residents, runs, waiting, now } = fleet.residents;
   const empty = ["no repository yet: npx tidegate repo add <path or url>"];
   return [
     ...head,
@@ -74,6 +86,7 @@ export function statusScreen(view: StatusView, hostNow: Instant): string[] {
     ...(residents.length === 0 ? empty : residentTable(residents)),
     ...(runs.length === 0 ? [] : ["", ...runTable(runs, now)]),
     ...suspectLines(runs, now),
+    ...(waiting.length === 0 ? [] : ["", ...waitingTable({ waiting }, now)]),
     ...(events.length === 0 ? [] : ["", "EVENTS", ...events.map(eventLine)]),
     "",
     ...foot,

@@ -172,12 +172,13 @@ async function answer(env: Env, root: Root, request: Request, name: RouteName): 
   return HANDLERS[name]({ env, root, request, scope, body });
 }
 
-/** The app over one isolate's root. Routes come from the table, so that it cannot promise what is not served. */
-export function fleetApp(root: Root): Hono<{ Bindings: Env }> {
+/** The app. Routes come from the table, so that it cannot promise what is not served; it is made once and holds nothing. */
+export function fleetApp(rootOf: (env: Env) => Root): Hono<{ Bindings: Env }> {
   const app = new Hono<{ Bindings: Env }>();
   for (const name of ROUTE_NAMES) {
     app.on(ROUTES[name].method, ROUTES[name].path, async (context) => {
       const requestId = requestIdOf(context.req.raw);
+      const root = rootOf(context.env);
       try {
         const response = await answer(context.env, root, context.req.raw, name);
         if (response.status === 101) return response;
@@ -197,8 +198,10 @@ export function fleetApp(root: Root): Hono<{ Bindings: Env }> {
       methods.length > 0
         ? problemOf("WRONG_METHOD", `${context.req.path} takes ${methods.join(", ")}`)
         : problemOf("NO_ROUTE", context.req.path);
-    return answerProblem(root, context, requestIdOf(context.req.raw), { problem });
+    return answerProblem(rootOf(context.env), context, requestIdOf(context.req.raw), { problem });
   });
-  app.onError((error, context) => answerProblem(root, context, requestIdOf(context.req.raw), error));
+  app.onError((error, context) =>
+    answerProblem(rootOf(context.env), context, requestIdOf(context.req.raw), error),
+  );
   return app;
 }

@@ -23,6 +23,7 @@ import { residentOf, type LookQuestion, type LookReply, type UndrainReply } from
 import { messageOf, within } from "../root.ts";
 import { changed, noteUnreadable, settleEnded, takeReport, writeBook } from "./registry.ts";
 import type { Registry } from "./registryParts.ts";
+import { endWaiting, forgetWaiting, noteWaiting } from "./waiting.ts";
 
 /** One question of a resident: answered, and its attach counted, in one step (protocol.md, "The gate", 3). */
 export function look(registry: Registry, question: LookQuestion): LookReply {
@@ -33,9 +34,13 @@ export function look(registry: Registry, question: LookQuestion): LookReply {
   const parentUntil = parent === null ? null : registeredUntil(store.entries(), parent);
   const book = store.book();
   const answer = decideLook(book, { resource, runId, look: question.look, parentUntil, seal }, now);
-  if (answer.kind === "closed") return { ...answer, quietBy: sumOf(store.entries()).quietBy };
+  if (answer.kind === "closed") {
+    noteWaiting(registry, question);
+    return { ...answer, quietBy: sumOf(store.entries()).quietBy };
+  }
   if (answer.book !== book) writeBook(registry, answer.book);
   store.writeEntry(countLook(store.entry(resource), { ...question.look, runId, at: now }));
+  endWaiting(registry, runId, true);
   return { kind: "open", parentUntil: answer.parentUntil, sealStands: answer.sealStands };
 }
 
@@ -47,6 +52,7 @@ export function drain(
 ): Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem> {
   const { store, root, audit } = registry;
   settleEnded(registry);
+  forgetWaiting(registry);
   const now = root.clock.now();
   const answer = decideDrain(store.book(), { ...body, principal }, now);
   if (answer.kind === "over") return fail(problemOf("DRAIN_OVER", `drain ${body.id} was lifted or has ended`));

@@ -1,8 +1,8 @@
 // What every change of the registry does: it is written in the step that decided it, then `changed` tells every watch and
 // arms the alarm for the next end, and nothing else.
 
-import { nextEnd, settle, type DrainBook } from "#core/drain.ts";
-import { applyWord } from "#core/quiet.ts";
+import { liveDrains, nextEnd, settle, type DrainBook } from "#core/drain.ts";
+import { applyWord, type Entry } from "#core/quiet.ts";
 import type { Report } from "../ports.ts";
 import type { Registry } from "./registryParts.ts";
 import { frameOf } from "./views.ts";
@@ -12,20 +12,30 @@ export function writeBook(registry: Registry, after: DrainBook): void {
   registry.store.writeBook(registry.store.book(), after);
 }
 
-/** Tells every watch what is so now, and arms the alarm for the next end. */
-export function changed(registry: Registry): void {
+/** Tells every watch what is so now. */
+function tell(registry: Registry): void {
   const sockets = registry.state.getWebSockets();
-  if (sockets.length > 0) {
-    const frame = JSON.stringify(frameOf(registry));
-    for (const socket of sockets) {
-      try {
-        socket.send(frame);
-      } catch {
-        socket.close(1011, "unreachable");
-      }
+  if (sockets.length === 0) return;
+  const frame = JSON.stringify(frameOf(registry));
+  for (const socket of sockets) {
+    try {
+      socket.send(frame);
+    } catch {
+      socket.close(1011, "unreachable");
     }
   }
+}
+
+/** Lets every watch be told, once for all changes that come together, and arms the alarm for the next end. */
+export function changed(registry: Registry): void {
+  const { telling } = registry;
   arm(registry);
+  if (telling.due) return;
+  telling.due = true;
+  setTimeout(() => {
+    telling.due = false;
+    tell(registry);
+  }, 0);
 }
 
 /** Arms the one alarm for the earliest end of a drain; without one nothing is due. */
@@ -61,6 +71,16 @@ export function noteUnreadable({ store, root }: Registry, resource: string, why:
   if (meta?.readable === true) store.writeMeta({ ...meta, readable: false });
 }
 
+/** While something closes the fleet, each run's end is a row of the audit log: a deploy's receipt says how they ended. */
+function noteReleased({ store, root, audit }: Registry, before: Entry, after: Entry): void {
+  const now = root.clock.now();
+  if (liveDrains(store.book(), now).length === 0) return;
+  const ended = before.rows.filter((row) => row.state === "running" && !after.rows.some((kept) => kept.runId === row.runId));
+  for (const { runId } of ended) {
+    audit.add({ what: "released", principal: "resident", resource: after.resource, runId }, now);
+  }
+}
+
 /** Takes a resident's report; a word that was overtaken changes nothing. Answers whether anything is new. */
 export function takeReport(registry: Registry, report: Report): boolean {
   const { store } = registry;
@@ -82,5 +102,6 @@ export function takeReport(registry: Registry, report: Report): boolean {
   if (JSON.stringify(told) !== JSON.stringify(meta)) store.writeMeta(told);
   if (after === before) return false;
   store.writeEntry(after);
+  noteReleased(registry, before, after);
   return true;
 }

@@ -17,6 +17,7 @@ import * as membership from "./membership.ts";
 import { arm, changed, takeReport, tick } from "./registry.ts";
 import type { Registry } from "./registryParts.ts";
 import { registryStore } from "./store.ts";
+import { endWaiting } from "./waiting.ts";
 import { drainsView, frameOf, residentsView } from "./views.ts";
 
 /** The one registry (protocol.md, "The drain record", "Quiet, seal, swap"): what it answers is in the pieces it is a shell over. */
@@ -27,7 +28,7 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
     super(state, env);
     const audit = auditOf(state.storage.sql);
     const store = registryStore(state.storage.kv);
-    this.#registry = { env, root: rootOf(env, "registry"), store, audit, state };
+    this.#registry = { env, root: rootOf(env, "registry"), store, audit, state, telling: { due: false } };
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
     this.#registry.root.log("info", "boot");
     this.#noteGeneration();
@@ -54,6 +55,10 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
   /** The gate's question of a resident. */
   async look(question: LookQuestion): Promise<LookReply> {
     return closing.look(this.#registry, question);
+  }
+
+  async gaveUp(runId: string): Promise<void> {
+    endWaiting(this.#registry, runId, false);
   }
 
   /** A resident's word out of its outbox. */

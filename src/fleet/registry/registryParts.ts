@@ -10,4 +10,6 @@ export interface Registry {
   readonly store: RegistryStore;
   readonly audit: Audit;
   readonly state: DurableObjectState;
+  /** Whether the watches are about to be told. */
+  readonly telling: { due: boolean };
 }

@@ -45,11 +45,19 @@ export type Meta = z.infer<typeof metaSchema>;
 export const newMeta = (body: z.infer<typeof onboardBodySchema>, onboardedBy: string): Meta =>
   metaSchema.parse({ ...body, onboardedBy });
 
+const waitingSchema = z.object({ runId: z.string(), resource: z.string(), threadKey: z.string(), since: z.number() });
+/** A run that met the closed door. */
+export type Waiting = z.infer<typeof waitingSchema>;
+
 export interface RegistryStore {
   book(): DrainBook;
   writeBook(before: DrainBook, after: DrainBook): void;
   /** Takes away the drains that this build cannot read, which no clock ends; answers how many. */
   dropUnreadDrains(): number;
+  /** Runs that met the closed door, in order of arrival. */
+  waiting(): Waiting[];
+  writeWaiting(one: Waiting): void;
+  dropWaiting(runId: string): void;
   entry(resource: string): Entry;
   entries(): Entry[];
   writeEntry(entry: Entry): void;
@@ -129,8 +137,22 @@ export function registryStore(kv: SyncKvStorage): RegistryStore {
     readMetas(kv).map((meta) => [meta.resource, unread.includes(meta.resource) ? { ...meta, readable: false } : meta]),
   );
   let book = readBook(kv);
+  const waiting = new Map<string, Waiting>();
+  for (const [, stored] of kv.list({ prefix: "waiting:" })) {
+    const read = waitingSchema.safeParse(stored);
+    if (read.success) waiting.set(read.data.runId, read.data);
+  }
   return {
     book: () => book,
+    waiting: () => [...waiting.values()].toSorted((a, b) => a.since - b.since),
+    writeWaiting(one) {
+      kv.put(`waiting:${one.runId}`, one);
+      waiting.set(one.runId, one);
+    },
+    dropWaiting(runId) {
+      kv.delete(`waiting:${runId}`);
+      waiting.delete(runId);
+    },
     writeBook(before, after) {
       writeBook(kv, before, after);
       book = after;

@@ -98,6 +98,7 @@ export function residentsView(registry: Registry): Residents {
     unreadableDrains: unreadable,
     residents: store.metas().map((meta) => residentRow(registry, meta)),
     runs: runsOf(registry),
+    waiting: drains.length === 0 ? [] : store.waiting(),
     attaching,
     quietBy,
     longestLeaseMs: root.budgets.longestLeaseMs,

@@ -9,7 +9,7 @@ import { attachBodySchema, detachBodySchema, onboardBodySchema, type OnboardBody
 import { problemIn, problemOf, type Problem } from "#wire/errors.ts";
 import { parseWith } from "#wire/parse.ts";
 import { hostContainer } from "../container/containerPort.ts";
-import type { Report, ResidentPort, SealReplyOf, Ticket } from "../ports.ts";
+import { registryOf, type Report, type ResidentPort, type SealReplyOf, type Ticket } from "../ports.ts";
 import { messageOf, rootOf, type Env } from "../root.ts";
 import { problemAnswer } from "../problemAnswer.ts";
 import { attach } from "./attach.ts";
@@ -135,7 +135,10 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     const parsed = parseWith(detachBodySchema, body);
     if (!parsed.ok) return problemAnswer(parsed.error);
     const { runId, generation } = parsed.value;
-    return Response.json(await release(resident, runId, { who: "caller", generation }));
+    const released = await release(resident, runId, { who: "caller", generation });
+    // A run that was never admitted may have met the closed door; telling that it left is all there is to do, and may be lost.
+    if (released.kind === "absent") this.ctx.waitUntil(registryOf(this.env).gaveUp(runId).catch(() => undefined));
+    return Response.json(released);
   }
 
   override async alarm(): Promise<void> {
