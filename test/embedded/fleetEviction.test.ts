@@ -9,8 +9,8 @@ import { before, test } from "node:test";
 import { FleetStack } from "./fleetStack.ts";
 import { Watch } from "./fleetWatch.ts";
 
-// Eviction is in real time. A minute of this clock is 18 s, long enough for it, so that a drain's own end comes after it.
-const fleet = new FleetStack(60 / 18);
+// Eviction is in real time. A minute of this clock is 14 s, long enough for it, so that a drain's own end comes after it.
+const fleet = new FleetStack(60 / 14);
 let app = "";
 
 before(async () => {
