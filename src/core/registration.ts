@@ -37,7 +37,8 @@ export interface AttachAsk {
  * configured; a child's lies within its parent's.
  */
 export function leaseUntilOf(ask: AttachAsk, parentUntil: Instant | null, budgets: Budgets, now: Instant): Instant {
-  const wanted = ask.remainingMs ?? budgets.leases[ask.runKind] ?? budgets.longestLeaseMs;
+  const ofKind = Object.hasOwn(budgets.leases, ask.runKind) ? budgets.leases[ask.runKind] : undefined;
+  const wanted = ask.remainingMs ?? ofKind ?? budgets.longestLeaseMs;
   const end = now + Math.max(0, Math.min(wanted, budgets.longestLeaseMs));
   return parentUntil === null ? end : Math.min(end, parentUntil);
 }
