@@ -1,0 +1,355 @@
+// Closing, renewing, lifting and ending (invariants 5, 7 and 13): a renewal never moves an end earlier, a tombstone is
+// final, and no lift opens what another drain closes.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import {
+  anyInstant,
+  anyStep,
+  anyStored,
+  APP,
+  at,
+  bookOf,
+  BUDGETS,
+  drainAskOf,
+  drainOf,
+  personsDrain,
+  swappingDrain,
+  T0,
+  WEB,
+} from "../../test/unit/coreSamples.ts";
+import { CLOCK } from "./budgets.ts";
+import {
+  buried,
+  decideDrain,
+  decideLift,
+  EMPTY_BOOK,
+  endOf,
+  liveDrain,
+  liveDrains,
+  mayUpload,
+  otherDeploy,
+  pulseMinutes,
+  readDrain,
+  settle,
+  UPLOAD_OUTCOMES,
+  withDrain,
+  type Drain,
+  type DrainAnswer,
+  type DrainAsk,
+  type DrainBook,
+  type UploadOutcome,
+} from "./drain.ts";
+import { decideLook } from "./look.ts";
+import { abandonSeal, beginSeal, finishSeal } from "./seal.ts";
+import { DAY, MINUTE, SECOND, type Instant } from "./time.ts";
+
+const told = (answer: DrainAnswer): object => ("book" in answer ? { kind: answer.kind, drain: answer.drain } : answer);
+
+const asked: readonly (readonly [
+  says: string,
+  book: DrainBook,
+  ask: Partial<DrainAsk>,
+  now: Instant,
+  answer: object,
+])[] = [
+  ["a deploy closes an open fleet, bound by its pulse", EMPTY_BOOK, {}, T0, { kind: "created", drain: drainOf() }],
+  [
+    "a person closes an open fleet, to the end that was asked for",
+    EMPTY_BOOK,
+    { id: "person-a", minutes: 20, by: "ada", reason: "looking", deploy: false, build: null },
+    T0,
+    { kind: "created", drain: personsDrain({ until: at(20) }) },
+  ],
+  [
+    "asked again with the same id it is renewed: its pulse moves, its end stays",
+    bookOf([drainOf()]),
+    { minutes: 64 },
+    at(1),
+    { kind: "renewed", drain: drainOf({ phaseUntil: at(3) }) },
+  ],
+  [
+    "a renewal that asks for less moves no end earlier",
+    bookOf([personsDrain({ until: at(65) })]),
+    { id: "person-a", minutes: 1, deploy: false, build: null },
+    T0,
+    { kind: "renewed", drain: personsDrain({ until: at(65) }) },
+  ],
+  [
+    "a renewal that asks for more moves the end later",
+    bookOf([personsDrain({ until: at(20) })]),
+    { id: "person-a", minutes: 30, deploy: false, build: null },
+    at(10),
+    { kind: "renewed", drain: personsDrain({ until: at(40) }) },
+  ],
+  [
+    "a renewal during the swap leaves the swap bound where it is",
+    bookOf([swappingDrain()]),
+    { minutes: 65 },
+    at(5),
+    { kind: "renewed", drain: swappingDrain({ until: at(70) }) },
+  ],
+  [
+    "a renewal that names no build keeps the first one",
+    bookOf([drainOf()]),
+    { minutes: 1, build: null },
+    T0,
+    { kind: "renewed", drain: drainOf() },
+  ],
+  [
+    "a renewal does not make a deploy of a person's drain",
+    bookOf([personsDrain()]),
+    { id: "person-a", minutes: 1, build: null },
+    T0,
+    { kind: "renewed", drain: personsDrain() },
+  ],
+  ["an id that was lifted is over", bookOf([], { tombstones: [{ id: "drain-a", at: T0 }] }), {}, T0, { kind: "over" }],
+  ["an id whose pulse has stopped is over", bookOf([drainOf()]), {}, at(2), { kind: "over" }],
+  [
+    "a second deploy is refused, naming the first",
+    bookOf([drainOf()]),
+    { id: "drain-b" },
+    at(1),
+    { kind: "busy", drain: drainOf() },
+  ],
+];
+for (const [says, book, more, now, answer] of asked)
+  test(`asked to close: ${says}`, () => assert.deepEqual(told(decideDrain(book, drainAskOf(more), now)), answer));
+
+test("asked to close: a person may while a deploy does, and a deploy may while a person does", () => {
+  const deploys = decideDrain(bookOf([personsDrain()]), drainAskOf(), T0);
+  assert.equal(deploys.kind, "created");
+  const persons = decideDrain(bookOf([drainOf()]), drainAskOf({ id: "person-a", deploy: false }), T0);
+  assert.equal(persons.kind, "created");
+});
+
+test("asked to close: a deploy that died keeps nobody from deploying", () => {
+  assert.equal(decideDrain(bookOf([drainOf()]), drainAskOf({ id: "drain-b" }), at(2)).kind, "created");
+});
+
+const lifted: readonly (readonly [
+  says: string,
+  drain: Drain,
+  ask: readonly [id: string, outcome: UploadOutcome, servedId: string | null],
+  kind: "lifted" | "already" | "deferred",
+])[] = [
+  ["while it drains any word opens", drainOf(), ["drain-a", "unknown", null], "lifted"],
+  ["a person's opens", personsDrain(), ["person-a", "none", null], "lifted"],
+  ["an id that was never seen has nothing to open", drainOf(), ["drain-z", "none", null], "already"],
+  ["a swap whose upload never began opens", swappingDrain(), ["drain-a", "none", null], "lifted"],
+  ["a swap whose upload was refused opens", swappingDrain(), ["drain-a", "refused", "drain-z"], "lifted"],
+  ["a swap whose upload failed opens", swappingDrain(), ["drain-a", "failed", null], "lifted"],
+  ["a swap that says nothing waits for its bound", swappingDrain(), ["drain-a", "unknown", null], "deferred"],
+  [
+    "a swap said to have landed waits while an older Worker serves",
+    swappingDrain(),
+    ["drain-a", "landed", "drain-z"],
+    "deferred",
+  ],
+  [
+    "a swap said to have landed opens once this upload serves",
+    swappingDrain(),
+    ["drain-a", "landed", "drain-a"],
+    "lifted",
+  ],
+];
+for (const [says, drain, [id, outcome, servedId], kind] of lifted)
+  test(`a lift: ${says}`, () => {
+    const answer = decideLift(bookOf([drain]), { id, outcome }, servedId, at(1));
+    assert.equal(answer.kind, kind);
+    if (answer.kind === "deferred") return assert.equal(answer.at, endOf(drain).at);
+    assert.deepEqual(answer.book.tombstones, [{ id, at: at(1) }]);
+    assert.equal(liveDrain(drain, at(1)) !== undefined && kind === "lifted", answer.book.drains.length === 0);
+  });
+
+test("a lift of what has ended by itself is idempotent and leaves the tombstone", () => {
+  const answer = decideLift(bookOf([swappingDrain()]), { id: "drain-a", outcome: "unknown" }, null, at(15));
+  assert.deepEqual(answer, { kind: "already", book: bookOf([], { tombstones: [{ id: "drain-a", at: at(15) }] }) });
+});
+
+test("a `/drain` that arrives after its own lift finds it over", () => {
+  const answer = decideLift(EMPTY_BOOK, { id: "drain-a", outcome: "none" }, null, T0);
+  assert.ok(answer.kind === "already");
+  assert.deepEqual(decideDrain(answer.book, drainAskOf(), T0 + SECOND), { kind: "over" });
+});
+
+test("a tombstone is kept for a day, once an id", () => {
+  const book = bookOf([], {
+    tombstones: [
+      { id: "old", at: T0 },
+      { id: "drain-a", at: at(5) },
+    ],
+  });
+  const later = T0 + DAY;
+  assert.deepEqual(buried(book, "drain-a", later).tombstones, [{ id: "drain-a", at: later }]);
+  assert.deepEqual(buried(book, "drain-b", later - 1).tombstones.length, 3);
+});
+
+test("a record takes the place of the one of its id and of no other, and what cannot be read stays", () => {
+  const renewed = drainOf({ until: at(90) });
+  const { drains } = withDrain(bookOf([drainOf(), "spoiled", personsDrain()]), renewed);
+  assert.deepEqual(drains, ["spoiled", personsDrain(), renewed]);
+  assert.deepEqual(buried(bookOf(drains), "drain-a", T0).drains, ["spoiled", personsDrain()]);
+});
+
+test("what has ended by itself is buried and named with its cause, and nothing else is touched", () => {
+  const left = [personsDrain({ id: "person-b", until: at(90) }), "spoiled"];
+  const book = bookOf([drainOf(), personsDrain({ until: at(20) }), swappingDrain({ id: "drain-b" }), ...left]);
+  const { book: after, ended } = settle(book, at(20));
+  assert.deepEqual(after.drains, left);
+  assert.deepEqual(
+    ended.map((one) => [one.drain.id, one.cause, one.at]),
+    [
+      ["drain-a", "pulse", at(2)],
+      ["person-a", "expired", at(20)],
+      ["drain-b", "bound", at(15)],
+    ],
+  );
+  assert.deepEqual(
+    after.tombstones.map((stone) => stone.id),
+    ["drain-a", "person-a", "drain-b"],
+  );
+  assert.deepEqual(settle(after, at(20)), { book: after, ended: [] });
+});
+
+const uploads: readonly (readonly [says: string, drains: readonly unknown[], now: Instant, may: boolean])[] = [
+  ["may begin once the swap has", [swappingDrain()], T0, true],
+  ["may not begin before the seal", [drainOf({ phaseUntil: null })], T0, false],
+  ["may not begin under another's swap", [swappingDrain({ id: "drain-b" })], T0, false],
+  ["may begin up to two minutes before the bound", [swappingDrain()], at(13) - 1, true],
+  ["may not begin where it would be cut", [swappingDrain()], at(13), false],
+  ["may not begin in an open fleet", [], T0, false],
+];
+for (const [says, drains, now, may] of uploads)
+  test(`an upload ${says}`, () => assert.equal(mayUpload(drains, "drain-a", now), may));
+
+test("force respects another deploy that lives, and neither its own, nor a person's, nor a dead one", () => {
+  const drains = ["spoiled", personsDrain(), drainOf()];
+  assert.equal(otherDeploy(drains, "drain-b", T0)?.id, "drain-a");
+  assert.equal(otherDeploy(drains, "drain-a", T0), undefined);
+  assert.equal(otherDeploy(drains, "drain-b", at(2)), undefined);
+});
+
+test("a pulse asks for whole minutes that are left, at least one and at most the cap", () => {
+  assert.equal(pulseMinutes(at(65), T0, BUDGETS), 65);
+  assert.equal(pulseMinutes(at(65) - 1, T0, BUDGETS), 64);
+  assert.equal(pulseMinutes(T0 + SECOND, T0, BUDGETS), 1);
+  assert.equal(pulseMinutes(T0, at(5), BUDGETS), 1);
+  assert.equal(pulseMinutes(at(500), T0, BUDGETS), BUDGETS.capMinutes);
+});
+
+test("while a minute is left, a pulse moves no end of its drain", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: MINUTE, max: BUDGETS.capMs }), (left) => {
+      assert.ok(pulseMinutes(T0 + left, T0, BUDGETS) * MINUTE <= left);
+    }),
+  );
+});
+
+const outcomes = fc.constantFrom(...UPLOAD_OUTCOMES);
+const ids = fc.constantFrom("drain-a", "drain-b", "person-a", "person-b");
+
+test("inv. 7: over any book, a lift opens nothing that another drain closes", () => {
+  fc.assert(
+    fc.property(fc.array(anyStored, { maxLength: 5 }), ids, outcomes, anyInstant, (drains, id, outcome, now) => {
+      const book = bookOf(drains);
+      const answer = decideLift(book, { id, outcome }, "drain-a", now);
+      const after = answer.kind === "deferred" ? book : answer.book;
+      const others = (from: DrainBook): readonly Drain[] => liveDrains(from, now).filter((drain) => drain.id !== id);
+      assert.deepEqual(others(after), others(book));
+      const closedByIt = liveDrains(after, now).some((drain) => drain.id === id);
+      assert.equal(closedByIt, answer.kind === "deferred");
+    }),
+  );
+});
+
+test("inv. 5: settling any book changes nothing of who lives, and leaves nothing that has ended", () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(anyStored, { maxLength: 5, selector: (one) => readDrain(one)?.id }),
+      anyInstant,
+      (drains, now) => {
+        const book = bookOf(drains);
+        const { book: after, ended } = settle(book, now);
+        assert.deepEqual(liveDrains(after, now), liveDrains(book, now));
+        assert.deepEqual(settle(after, now).ended, []);
+        assert.ok(ended.every((one) => one.at <= now));
+      },
+    ),
+  );
+});
+
+/** One thing that happens to a registry. */
+type Step = (book: DrainBook, now: Instant) => DrainBook;
+
+const drains: fc.Arbitrary<Step> = fc
+  .tuple(ids, fc.integer({ min: 1, max: 90 }))
+  .map(([id, minutes]) => (book, now) => {
+    const deploy = id.startsWith("drain");
+    const answer = decideDrain(book, drainAskOf({ id, minutes, deploy }), now);
+    if (answer.kind === "over" || answer.kind === "busy") return book;
+    const before = liveDrains(book, now).find((drain) => drain.id === id);
+    assert.equal(answer.kind === "renewed", before !== undefined);
+    if (before !== undefined) {
+      assert.ok(
+        answer.drain.until >= before.until && endOf(answer.drain).at >= endOf(before).at,
+        "an end moved earlier",
+      );
+    }
+    assert.deepEqual(liveDrain(answer.drain, now), answer.drain);
+    return answer.book;
+  });
+const lifts: fc.Arbitrary<Step> = fc
+  .tuple(ids, outcomes, fc.option(ids))
+  .map(([id, outcome, served]) => (book, now) => {
+    const answer = decideLift(book, { id, outcome }, served, now);
+    return answer.kind === "deferred" ? book : answer.book;
+  });
+const settles: fc.Arbitrary<Step> = fc.constant((book, now) => settle(book, now).book);
+const begins: fc.Arbitrary<Step> = ids.map((id) => (book, now) => {
+  const begun = beginSeal(book, id, now);
+  return begun.kind === "asking" ? begun.book : book;
+});
+const finishes: fc.Arbitrary<Step> = fc.tuple(ids, fc.boolean()).map(([id, succeeds]) => (book, now) => {
+  if (!succeeds) return abandonSeal(book, id, book.attempts, now);
+  const finished = finishSeal(book, id, book.attempts, now);
+  return finished.kind === "sealed" ? finished.book : book;
+});
+const looks: fc.Arbitrary<Step> = fc
+  .tuple(fc.constantFrom(APP, WEB), fc.boolean())
+  .map(([resource, child]) => (book, now) => {
+    const look = { incarnation: 1, n: 1 };
+    const ask = { resource, runId: "run-a", look, parentUntil: child ? at(30) : null, seal: null };
+    const answer = decideLook(book, ask, now);
+    const live = liveDrains(book, now);
+    const swaps = live.some((drain) => drain.phase === "swapping");
+    assert.equal(answer.kind, swaps || (live.length > 0 && !child) ? "closed" : "open");
+    return answer.kind === "open" ? answer.book : book;
+  });
+
+test("inv. 5, 7: in any history a dead id stays dead, at most one deploy lives, and ends only move later", () => {
+  const step = fc.tuple(fc.oneof(drains, drains, lifts, settles, begins, finishes, looks), anyStep);
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (history) => {
+      let book = EMPTY_BOOK;
+      let now = T0;
+      const lived = new Set<string>();
+      const dead = new Set<string>();
+      for (const [happens, later] of history) {
+        book = happens(book, now);
+        const live = liveDrains(book, now);
+        assert.ok(live.filter((drain) => drain.deploy).length <= 1, "two deploys live");
+        for (const { id } of live) {
+          assert.ok(!dead.has(id), `${id} lives again`);
+          lived.add(id);
+        }
+        now += later;
+        const after = liveDrains(book, now);
+        for (const id of lived) if (!after.some((drain) => drain.id === id)) dead.add(id);
+        for (const drain of after) assert.ok(drain.until <= now + BUDGETS.capMs + CLOCK.swapBoundMs);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

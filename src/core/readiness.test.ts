@@ -1,0 +1,38 @@
+// Readiness tells the truth: what refuses an attach is never printed warm, and a wait is said in the same words everywhere.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { APP, at, drainOf, personsDrain, T0, WEB } from "../../test/unit/coreSamples.ts";
+import { CLOCK } from "./budgets.ts";
+import { expectedOpen, imageReportOf, readinessOf, waitLine, type ResidentState } from "./readiness.ts";
+import type { Drain } from "./drain.ts";
+
+const held = drainOf({ phase: "reopening", holds: [WEB] });
+const table: readonly (readonly [says: string, state: ResidentState, drains: readonly Drain[], word: string])[] = [
+  ["what nobody closes is how it is", "ready", [], "ready"],
+  ["what starts says so", "starting", [], "starting"],
+  ["what closes it comes before how it is", "ready", [drainOf()], "drained — attach refused"],
+  ["what failed is drained too", "failed", [personsDrain()], "drained — attach refused"],
+  ["another resident's hold is not its own", "ready", [held], "ready"],
+  ["what cannot be read is said to be, drained or not", "unreadable", [drainOf()], "unreadable"],
+];
+for (const [says, state, drains, word] of table)
+  test(`readiness: ${says}`, () => assert.equal(readinessOf(APP, state, drains), word));
+
+test("an image is current only by the container's own word", () => {
+  assert.equal(imageReportOf(null, "c9e0"), "unknown");
+  assert.equal(imageReportOf("c9e0", "c9e0"), "current");
+  assert.equal(imageReportOf("a41b", "c9e0"), "stale");
+});
+
+test("an opening is expected when all is quiet and the swap behind it, at the latest at the record's end", () => {
+  const drain = { until: at(65) };
+  assert.equal(expectedOpen(drain, null, CLOCK.swapBoundMs), at(65));
+  assert.equal(expectedOpen(drain, at(20), CLOCK.swapBoundMs), at(35));
+  assert.equal(expectedOpen(drain, at(60), CLOCK.swapBoundMs), at(65));
+});
+
+test("a wait names a deploy or a person's drain, and its minutes", () => {
+  assert.equal(waitLine({ deploy: true }, at(12), T0), "waiting for the deploy to finish · 12 min");
+  assert.equal(waitLine({ deploy: false }, at(0), T0), "waiting for the fleet to reopen · 1 min");
+});
