@@ -9,7 +9,8 @@ import { agentProblem } from "./agentErrors.ts";
 export const AGENT_PROTOCOL = 1;
 export const NDJSON = "application/x-ndjson";
 
-const noNul = (text: string): boolean => !text.includes("\0");
+/** A text that a path, an argument or a variable of a process can hold. */
+export const noNul = (text: string): boolean => !text.includes("\0");
 // oxlint-disable-next-line no-control-regex -- a thread key stands in branch reports, markers and log lines.
 const noControl = (text: string): boolean => !/[\u0000-\u001f\u007f]/.test(text);
 

@@ -2,8 +2,13 @@
 
 import * as z from "zod";
 import { REGISTRATION_KINDS } from "#core/registration.ts";
+import { gitRef, noNul, repositoryUrl } from "./agent.ts";
 import { problemSchema } from "./errors.ts";
 import { idSchema, resourceSchema, threadKeySchema } from "./names.ts";
+
+/** What the agent would refuse is refused at the edge, by the field's name and before any container starts. */
+const plain = (chars: number): z.ZodString => z.string().max(chars).refine(noNul, "has a NUL");
+const path = z.string().min(1, "is empty").max(1_000).refine(noNul, "has a NUL");
 
 const span = z.number("must be whole milliseconds").int("must be whole milliseconds").nonnegative("must not be negative");
 
@@ -31,7 +36,7 @@ export const attachBodySchema = (longestLeaseMs: number) =>
       ])
       .default({ by: "nobody" }),
     /** A branch, tag or commit of the repository; the default branch without one. */
-    ref: z.string().min(1, "is empty").max(250).regex(/^[^-\s][^\s~^:?*[\\]*$/, "is not a ref").nullable().default(null),
+    ref: gitRef.nullable().default(null),
   });
 export type AttachBody = z.infer<ReturnType<typeof attachBodySchema>>;
 
@@ -72,8 +77,14 @@ const ofRun = { resource: resourceSchema, threadKey: threadKeySchema, runId: idS
 export const execBodySchema = z.object({
   ...ofRun,
   procId: idSchema,
-  command: z.array(z.string().max(64 * 1024)).min(1, "is empty: a command").max(1_000).nullable().default(null),
-  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()).default({}),
+  command: z
+    .array(plain(64 * 1024))
+    .min(1, "is empty: a command")
+    .max(1_000)
+    .refine((argv) => argv[0] !== "", "names an empty command")
+    .nullable()
+    .default(null),
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().refine(noNul, "has a NUL")).default({}),
   out: span.default(0),
   err: span.default(0),
 });
@@ -116,16 +127,16 @@ export const opAnswerSchema = z.object({
 });
 
 /** `POST /read` and `POST /write`: one file inside the thread's worktree. */
-export const readBodySchema = z.object({ ...ofRun, path: z.string().min(1, "is empty").max(1_000) });
-export const writeBodySchema = z.object({ ...ofRun, path: z.string().min(1, "is empty").max(1_000), data: z.base64() });
+export const readBodySchema = z.object({ ...ofRun, path });
+export const writeBodySchema = z.object({ ...ofRun, path, data: z.base64() });
 export const readAnswerSchema = z.object({ data: z.base64() });
 
 /** `POST /onboard`: a repository becomes a resident. */
 export const onboardBodySchema = z.object({
   resource: resourceSchema,
-  url: z.string().min(1, "is empty").max(2_000).regex(/^[^-]/, "must not begin with -"),
-  setup: z.string().max(4_000).nullable().default(null),
-  test: z.string().max(4_000).nullable().default(null),
+  url: repositoryUrl,
+  setup: plain(4_000).nullable().default(null),
+  test: plain(4_000).nullable().default(null),
 });
 export type OnboardBody = z.infer<typeof onboardBodySchema>;
 
@@ -141,8 +152,8 @@ export type OnboardLine = z.infer<typeof onboardLineSchema>;
 /** `POST /reconfigure`: the commands of a resident; what is left out stays. */
 export const reconfigureBodySchema = z.object({
   resource: resourceSchema,
-  setup: z.string().max(4_000).nullable().optional(),
-  test: z.string().max(4_000).nullable().optional(),
+  setup: plain(4_000).nullable().optional(),
+  test: plain(4_000).nullable().optional(),
 });
 
 /** `POST /offboard`. */
