@@ -207,12 +207,18 @@ function afterLost(state: DeployState, why: string, now: Instant): DeployState {
   return afterUnreadable(state, why, now);
 }
 
+/** By which of its two questions an upload is being proven, its pauses included; null before it and after. */
+function provenBy(effect: DeployEffect): "readBack" | "liveGate" | null {
+  const doing = effect.do === "pause" ? effect.then : effect.do;
+  return doing === "readBack" || doing === "liveGate" ? doing : null;
+}
+
 /**
  * The fleet did not answer: while an upload is being proven that proves nothing, before it the deploy fails closed. Only
  * `--force` goes on, since a Worker that no longer answers could not be replaced otherwise.
  */
 function afterUnreadable(state: DeployState, why: string, now: Instant): DeployState {
-  if (state.effect.do === "readBack" || state.effect.do === "liveGate") return afterServes(state, null, now);
+  if (provenBy(state.effect) !== null) return afterServes(state, null, now);
   return state.mode === "forced" ? to(state, { do: "upload" }) : unreadable(state, [why], now);
 }
 
@@ -249,10 +255,10 @@ function afterUpload(state: DeployState, outcome: UploadOutcome, why: string, no
 /** The upload is proven by what is served, never inferred; past the swap bound nobody waits for it any longer. */
 function afterServes(state: DeployState, served: Served | null, now: Instant): DeployState {
   const ours = served !== null && served.drainId === state.drainId && served.generation > state.fromGeneration;
-  if (ours && state.effect.do === "readBack") return to({ ...state, outcome: "landed" }, { do: "liveGate" });
+  const then = provenBy(state.effect) === "readBack" ? "readBack" : "liveGate";
+  if (ours && then === "readBack") return to({ ...state, outcome: "landed" }, { do: "liveGate" });
   if (ours) return finish({ ...state, outcome: "landed" }, { kind: "deployed" });
   if (now >= state.swapUntil) return finish({ ...state, outcome: "unknown" }, { kind: "unknown" });
-  const then = state.effect.do === "readBack" ? "readBack" : "liveGate";
   return { ...state, effect: { do: "pause", at: Math.min(now + CLOCK.retryMs, state.swapUntil), then } };
 }
 
@@ -262,10 +268,9 @@ function afterServes(state: DeployState, served: Served | null, now: Instant): D
  */
 function afterSignal(state: DeployState, signal: "SIGINT" | "SIGTERM"): DeployState {
   const { effect } = state;
-  const uploading = effect.do === "upload" || effect.do === "readBack" || effect.do === "liveGate";
-  const proving = effect.do === "pause" && (effect.then === "readBack" || effect.then === "liveGate");
-  if ((uploading || proving) && state.outcome === "landed") return finish(state, { kind: "stopped", signal });
-  if (uploading || proving) return { ...state, outcome: "unknown", stop: { kind: "stopped", signal }, effect: { do: "done" } };
+  const uploading = effect.do === "upload" || provenBy(effect) !== null;
+  if (uploading && state.outcome === "landed") return finish(state, { kind: "stopped", signal });
+  if (uploading) return { ...state, outcome: "unknown", stop: { kind: "stopped", signal }, effect: { do: "done" } };
   return effect.do === "lift" ? state : finish(state, { kind: "stopped", signal });
 }
 
