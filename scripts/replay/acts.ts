@@ -56,8 +56,11 @@ function startCoding(stage: Stage, evening: Evening): Actor {
   return stage.command(["run", "switchboard", "--kind", "coding", "--thread", THREADS.coding, "--lease", lease, "--resume", resume, "--", "sh", "-c", first]);
 }
 
-const run = (stage: Stage, kind: string, thread: string, line: string): Actor =>
-  stage.command(["run", "switchboard", "--kind", kind, "--thread", thread, "--", "sh", "-c", line]);
+/** The lease that an ask of each kind brings, as the seed's callers do: it holds the wait at the door too. */
+const LEASE = { coding: "45m", review: "25m" } as const;
+
+const run = (stage: Stage, kind: keyof typeof LEASE, thread: string, line: string): Actor =>
+  stage.command(["run", "switchboard", "--kind", kind, "--thread", thread, "--lease", LEASE[kind], "--", "sh", "-c", line]);
 
 const DEPLOY: Readonly<Record<Variant, readonly string[]>> = {
   drained: ["deploy", "all", "--reason", "the third release of the evening"],

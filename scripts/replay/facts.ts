@@ -88,15 +88,16 @@ function secondFact(seen: Seen): Fact {
   const { second, receipt } = seen;
   const said = second.words("err");
   const until = receipt?.closed === null || receipt === undefined ? undefined : nightTime(receipt.closed.until).slice(0, 5);
-  const waitedSeconds = Number(/waited (\d+) s/.exec(said)?.[1] ?? "0");
+  const waitedSeconds = Number(/is drained.*waited (\d+) s/.exec(said)?.[1] ?? "0");
   const named = waitedSeconds >= 900 && waitedSeconds < 960 && until !== undefined && said.includes(until);
   const { reopened } = swapOf(seen);
-  const before = second.over !== undefined && reopened !== undefined && second.over.at < reopened;
+  const left = seen.audit.find((row) => row.what === "gaveUp")?.at;
+  const before = left !== undefined && reopened !== undefined && left < reopened;
   return {
     says: "the second arrival spends its 15 minutes of wait and ends refused, naming its wait and the drain's end",
     found: `exit ${second.over?.exit ?? "?"} at ${time(second.over?.at)}`,
     holds: second.over?.exit === 125 && named && before,
-    proof: { exit: second.over?.exit, waitedSeconds, said: said.split("\n").slice(-4), drainUntil: until },
+    proof: { exit: second.over?.exit, gaveUp: left, reopened, waitedSeconds, said: said.split("\n").slice(-4), drainUntil: until },
   };
 }
 

@@ -109,8 +109,10 @@ class CallersRun {
       attached = await this.#attach(false);
     } catch (error) {
       const verdict = this.#refused(error);
-      const mayBeIn = this.#end !== null || isUnreachable(error) || error instanceof ResidentDrainingError;
-      const { notReleased } = mayBeIn ? await this.#release(false) : { notReleased: null };
+      // Nothing of a spent wait is on its way in: the fleet is only told, once, that nobody waits any more.
+      const spent = error instanceof ResidentDrainingError;
+      const mayBeIn = this.#end !== null || isUnreachable(error) || spent;
+      const { notReleased } = mayBeIn ? await this.#release(spent) : { notReleased: null };
       return { verdict, attached: null, work: null, pushed: null, notReleased };
     }
     this.#leaseUntil = attached.binding.leaseUntil;
