@@ -96,8 +96,11 @@ export interface ResidentPort {
   configure(meta: OnboardBody): Promise<void>;
   endRun(runId: string, reason: string): Promise<ReleaseAnswer>;
   forget(): Promise<void>;
-  /** Moves the row's `seq` and says where the agent is; refused for a thread without a registered run. */
-  ticket(threadKey: string, runId: string): Promise<Result<Ticket, Problem>>;
+  /**
+   * Moves the row's `seq` and says where the agent is; refused without that registered run. Null for one who only reads:
+   * a worktree is kept after its run, and reading moves nothing.
+   */
+  ticket(threadKey: string, runId: string | null): Promise<Result<Ticket, Problem>>;
   fetch(request: Request): Promise<Response>;
 }
 

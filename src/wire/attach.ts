@@ -127,7 +127,7 @@ export const opAnswerSchema = z.object({
 });
 
 /** `POST /read` and `POST /write`: one file inside the thread's worktree. */
-export const readBodySchema = z.object({ ...ofRun, path });
+export const readBodySchema = z.object({ ...ofRun, runId: idSchema.nullable().default(null), path });
 export const writeBodySchema = z.object({ ...ofRun, path, data: z.base64() });
 export const readAnswerSchema = z.object({ data: z.base64() });
 

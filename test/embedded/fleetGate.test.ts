@@ -179,6 +179,8 @@ test("a thread without a registered run has to attach first; of a registered run
   const { kind, work } = await fleet.detach(run);
   assert.deepEqual([kind, work?.ahead, work?.dirty], ["released", 0, true]);
   assert.equal((await fleet.refusal("operator", "/exec", { ...run, ...asks.exec })).code, "NEEDS_ATTACH");
+  const { resource, threadKey } = run;
+  assert.deepEqual((await fleet.ask("operator", "/read", { resource, threadKey, path: "a.txt" })).body, { data });
 });
 
 test("a run that is registered on one thread is not taken onto a second one", async () => {

@@ -15,7 +15,8 @@ import { askResident } from "./objects.ts";
 interface OfRun {
   readonly resource: string;
   readonly threadKey: string;
-  readonly runId: string;
+  /** Null for one who only reads: a worktree is kept after its run. */
+  readonly runId: string | null;
 }
 
 /** Parses a body or raises its problem. */
@@ -62,10 +63,10 @@ export async function op(env: Env, root: Root, raw: unknown): Promise<Response> 
   return Response.json({ op: body.op, processes, work, said });
 }
 
-/** `POST /read`: one file of the thread's worktree. */
+/** `POST /read`: one file of the thread's worktree, also after its run: what is kept can be read. */
 export async function read(env: Env, root: Root, raw: unknown): Promise<Response> {
   const body = parsed(readBodySchema, raw);
-  const { agent } = await reach(env, root, body);
+  const { agent } = await reach(env, root, { ...body, runId: null });
   const { data } = await agent.read(body.threadKey, body.path);
   return Response.json({ data });
 }

@@ -90,12 +90,13 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     await this.ctx.storage.deleteAll();
   }
 
-  async ticket(threadKey: string, runId: string): Promise<Result<Ticket, Problem>> {
-    const resident = this.#resident;
-    const row = resident?.storage.step((store) => touchStep(store, threadKey, runId)) ?? null;
-    if (resident === undefined || row === null)
-      return fail(problemOf("NEEDS_ATTACH", `thread ${threadKey}, run ${runId}`));
-    flush(resident);
+  async ticket(threadKey: string, runId: string | null): Promise<Result<Ticket, Problem>> {
+    const resident = this.#known();
+    if (runId !== null) {
+      const row = resident.storage.step((store) => touchStep(store, threadKey, runId));
+      if (row === null) return fail(problemOf("NEEDS_ATTACH", `thread ${threadKey}, run ${runId}`));
+      flush(resident);
+    }
     await agentOf(resident, false);
     const { running } = resident.memory;
     if (running === null) return fail(problemOf("ROLLING", "the container does not run"));
