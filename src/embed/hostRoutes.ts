@@ -45,7 +45,11 @@ function containerRoutes(controls: HostControls, token: string): Hono {
       return Response.json(await act(notEnding(controls), resource));
     });
   };
-  post("/look", (containers, resource) => containers.look(resource));
+  // A look starts nothing, and the end itself asks by it whether a run still has a container.
+  app.post("/look", async (context) => {
+    const { resource } = await readBody(context, resourceAskSchema);
+    return context.json(controls.containers.look(resource));
+  });
   post("/start", (containers, resource) => containers.start(resource));
   post("/stop", async (containers, resource) => ({ ended: await containers.stop(resource) }));
   post("/roll", (containers, resource) => containers.roll(resource));

@@ -21,6 +21,7 @@ import {
 import type { ContainerHost } from "#embed/containerHost.ts";
 import type { Front } from "#embed/front.ts";
 import { readRelease, type Release } from "#embed/releaseFile.ts";
+import { releaseRuns } from "#embed/releaseRuns.ts";
 import { endWorkerd, startWorkerd, type Workerd } from "#embed/workerd.ts";
 import { workerdSecrets } from "#embed/workerdConfig.ts";
 
@@ -115,6 +116,11 @@ export class Stack {
   async inFlight(): Promise<Look<InFlight[]>> {
     const port = this.#workerd?.port;
     return port === undefined ? { kind: "unreadable", why: "workerd is down" } : lookInFlight(port, this.parts.bearers);
+  }
+
+  /** Releases every run in flight, at most for `boundMs`. */
+  async releaseRuns(boundMs: number): Promise<void> {
+    await releaseRuns(this.#workerd?.port, this.parts.bearers, boundMs);
   }
 
   #settings(upload: Upload): Settings {

@@ -2,6 +2,7 @@
 // API. Killed, it takes workerd along and leaves containers and runs alive for the next one; asked to end, it ends everything.
 
 import { join } from "node:path";
+import { REAL } from "#core/budgets.ts";
 import { clockOf, type Clock } from "#node/clock.ts";
 import { readConfig } from "#node/config.ts";
 import { Failure, wordsOf } from "#node/failure.ts";
@@ -193,6 +194,7 @@ class RunningSupervisor implements HostControls {
   async #end(): Promise<void> {
     await this.desk.settled().catch(() => undefined);
     logOf("supervisor").info("the stack ends");
+    await this.stack.releaseRuns(REAL.containerGraceMs);
     await undoAll(this.#undo);
     this.#resolveEnded();
   }
@@ -274,6 +276,8 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     const building = { progress: options.progress, signal: options.signal, env: options.env };
     const ask = { paths, sources: options.sources, building };
     const served = await firstServe({ stack: running.stack, held, leftOver, ask });
+    // What did not heed its release in time has no process any more once the containers are stopped.
+    undo.steps.push(() => running.stack.releaseRuns(REAL.connectMs));
     undo.steps.push(() => stopContainers(running.containers));
     const notes = [...held.notes, ...adoptionNotes(adoption), ...served.notes];
     running.isUp(notes);

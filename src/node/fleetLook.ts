@@ -60,6 +60,12 @@ export async function lookInFlight(port: number, bearers: Bearers): Promise<Look
   return { kind: "read", value: busy };
 }
 
+/** The ids of the runs in flight. */
+export async function lookAtRuns(port: number, bearers: Bearers): Promise<Look<string[]>> {
+  const look = await ask(port, bearers, "/residents", residentsSchema);
+  return look.kind === "unreadable" ? look : { kind: "read", value: look.value.runs.map((run) => run.runId) };
+}
+
 /**
  * Throws unless a swap may begin now, by what the registry just said. Sealed: this drain is live and swapping. Otherwise:
  * no other deploy's drain stands. A registry that cannot be read stops every swap but a forced one.
