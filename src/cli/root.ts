@@ -6,6 +6,8 @@ import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
 import { clockOf, REAL_TIME } from "#node/clock.ts";
+import { Failure } from "#node/failure.ts";
+import { liveSupervisor } from "#node/supervisorFile.ts";
 import type { Command } from "commander";
 import { deployCommand } from "./commands/deploy.ts";
 import { accessOf, type FleetAccess } from "./access.ts";
@@ -14,7 +16,7 @@ import { exitOf } from "./exit.ts";
 import { processInterrupts } from "./interrupts.ts";
 import { outputOf } from "./output.ts";
 import { completed, exitOfUsage, globalOptionsOf, programOf } from "./program.ts";
-import { problemJson, problemLines, problemWords } from "./render/problem.ts";
+import { problemJson, problemLines, problemWords, type ProblemWords } from "./render/problem.ts";
 
 function leave(code: number, words: string): never {
   try {
@@ -69,8 +71,17 @@ function adopt(program: Command, command: Command): void {
   program.addCommand(command);
 }
 
-function tell(cli: Cli, error: unknown): void {
+/** The words of an error. A fleet that does not answer since nobody has brought it up is said to be down. */
+function wordsFor(cli: Cli, error: unknown): ProblemWords {
   const words = problemWords(error);
+  if (words.code !== "UNREACHABLE") return words;
+  const { paths, config } = cli.access();
+  if (config.fleetUrl !== null || liveSupervisor(paths) !== undefined) return words;
+  return problemWords(new Failure("NOT_UP", `no fleet is up in ${paths.home}`));
+}
+
+function tell(cli: Cli, error: unknown): void {
+  const words = wordsFor(cli, error);
   const { json, verbose } = cli.options();
   process.stderr.write(`${json ? problemJson(words) : problemLines(words)}\n`);
   if (verbose && error instanceof Error) process.stderr.write(`${error.stack ?? ""}\n`);
