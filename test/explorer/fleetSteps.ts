@@ -35,7 +35,10 @@ function registryBoots(model: Model, tuple: Tuple): Tuple {
     if (waits && deployOfTuple(model, next, deployer)?.effect.do === "seal")
       next = deployerHears(model, next, deployer, NO_ANSWER);
   }
-  return changed(next, REGISTRY, model.registries.number(canonicalRegistry({ machines: [], late: registry.late }, 0)));
+  const booted = model.numbers.get(`booted|${tuple[REGISTRY]}`, () =>
+    model.registries.number(canonicalRegistry({ machines: [], late: registry.late }, 0)),
+  );
+  return changed(next, REGISTRY, booted);
 }
 
 /** The swap: every isolate ends and starts over the same storage, and whatever worked in a container is gone. */
@@ -102,7 +105,10 @@ function registrySteps(model: Model, tuple: Tuple, emit: Emit): void {
   const fleet = model.fleets.at(tuple[FLEET] as number);
   const registry = model.registries.at(tuple[REGISTRY] as number);
   if (allowed.unreadable) {
-    const toggled = model.fleets.number({ ...fleet, readable: !fleet.readable });
+    const number = tuple[FLEET] as number;
+    const toggled = model.numbers.get(`toggled|${number}`, () =>
+      model.fleets.number({ ...fleet, readable: !fleet.readable }),
+    );
     emit(
       fleet.readable ? "the registry cannot be read any more" : "the registry can be read again",
       changed(tuple, FLEET, toggled),
@@ -162,23 +168,21 @@ function isDue(model: Model, tuple: Tuple): boolean {
 }
 
 function aged(model: Model, tuple: Tuple, span: number, book: number): Tuple {
-  const fleet = model.fleets.at(tuple[FLEET] as number);
-  const registry = model.registries.at(tuple[REGISTRY] as number);
-  const upload = fleet.upload === null ? null : { ...fleet.upload, until: fleet.upload.until - span };
-  const cells = CELLS.map((place) =>
-    model.numbers.get(`aged|${tuple[place]}|${span}`, () =>
-      model.cells.number(cellAfter(model.cells.at(tuple[place] as number), span)),
-    ),
+  const old = (kind: string, place: number, number: () => number): number =>
+    model.numbers.get(`aged ${kind}|${tuple[place]}|${span}`, number);
+  const cell = (place: number): number =>
+    old("cell", place, () => model.cells.number(cellAfter(model.cells.at(tuple[place] as number), span)));
+  const registry = old("registry", REGISTRY, () =>
+    model.registries.number(canonicalRegistry(model.registries.at(tuple[REGISTRY] as number), span)),
   );
-  return changed(
-    changed(tuple, CELLS[0], cells[0] as number, CELLS[1], cells[1] as number),
-    BOOK,
-    book,
-    FLEET,
-    model.fleets.number({ ...fleet, upload }),
-    REGISTRY,
-    model.registries.number(canonicalRegistry(registry, span)),
-  );
+  const fleet = old("fleet", FLEET, () => {
+    const before = model.fleets.at(tuple[FLEET] as number);
+    const upload = before.upload === null ? null : { ...before.upload, until: before.upload.until - span };
+    return model.fleets.number({ ...before, upload });
+  });
+  const [first, second] = CELLS;
+  const moved = changed(tuple, BOOK, book, REGISTRY, registry, FLEET, fleet);
+  return changed(moved, first, cell(first), second, cell(second));
 }
 
 const minutes = (span: number): string => `${span / 60_000} min`;

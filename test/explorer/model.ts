@@ -58,6 +58,14 @@ export interface BookStep<T> {
   readonly broken: Broken | null;
 }
 
+/** What an ask to seal does to a resident: heard by the registry, not heard, or still on its way. */
+export interface Sealed {
+  readonly kind: "sealed" | "busy" | "stale";
+  readonly heard: number;
+  readonly unheard: number;
+  readonly later: number | null;
+}
+
 export interface Model {
   readonly core: Core;
   readonly world: World;
@@ -70,6 +78,7 @@ export interface Model {
   readonly cellSteps: Memo<readonly CellStep[]>;
   readonly lookSteps: Memo<readonly LookStep[]>;
   readonly bookSteps: Memo<BookStep<unknown>>;
+  readonly seals: Memo<Sealed>;
   readonly numbers: Memo<number>;
   readonly verdicts: Memo<Broken | null>;
   readonly ends: Memo<readonly number[]>;
@@ -89,6 +98,7 @@ export function modelOf(core: Core, world: World): Model {
     cellSteps: new Memo(),
     lookSteps: new Memo(),
     bookSteps: new Memo(),
+    seals: new Memo(),
     numbers: new Memo(),
     verdicts: new Memo(),
     ends: new Memo(),

@@ -1,21 +1,43 @@
 // A seal under way in the registry: it asks the residents, hears them or does not, finishes or takes it all back.
 
 import { CLOCK } from "#core/budgets.ts";
+import type { Seal } from "#core/resident.ts";
 import type { SealFact, SealReply } from "#core/seal.ts";
 import { abandonStep, beginSealStep, finishSealStep } from "./bookSteps.ts";
-import type { Cell } from "./cell.ts";
 import { deployerHears } from "./deployer.ts";
-import { BOOK, CELLS, cellNumber, changed, REGISTRY, type Emit, type Model, type Tuple } from "./model.ts";
+import {
+  BOOK,
+  CELLS,
+  cellNumber,
+  changed,
+  looksOf,
+  REGISTRY,
+  type Sealed,
+  type Emit,
+  type Model,
+  type Tuple,
+} from "./model.ts";
 import { canonicalRegistry, type Registry, type Sealing } from "./registry.ts";
 import { RESOURCES } from "./world.ts";
 
 const registryOf = (model: Model, tuple: Tuple): Registry => model.registries.at(tuple[REGISTRY] as number);
 
-function withMachine(model: Model, registry: Registry, old: Sealing | null, next: Sealing | null): number {
-  const machines = registry.machines.filter((one) => one !== old);
-  return model.registries.number(
-    canonicalRegistry({ ...registry, machines: next === null ? machines : [...machines, next] }, 0),
-  );
+/** The registry's number with another machine in this one's place; `what` names everything that it becomes by. */
+function withMachine(
+  model: Model,
+  tuple: Tuple,
+  old: Sealing | null,
+  become: { readonly what: string; readonly next: () => Sealing | null },
+): number {
+  const number = tuple[REGISTRY] as number;
+  const registry = registryOf(model, tuple);
+  const place = old === null ? -1 : registry.machines.indexOf(old);
+  return model.numbers.get(`machine|${number}|${place}|${become.what}`, () => {
+    const next = become.next();
+    const rest = registry.machines.filter((one) => one !== old);
+    const machines = next === null ? rest : [...rest, next];
+    return model.registries.number(canonicalRegistry({ ...registry, machines }, 0));
+  });
 }
 
 /** The machine after a fact, asking afresh. */
@@ -33,60 +55,66 @@ export function sealArrives(
   client: number | null,
 ): { readonly next: Tuple; readonly says: string; readonly broken: ReturnType<typeof beginSealStep>["broken"] } {
   const begun = beginSealStep(model, tuple[BOOK] as number, id);
-  const fresh: Sealing = { client, state: model.core.sealOf(id), replies: [] };
-  const machine = moved(model, fresh, { kind: "begun", begun: begun.answer, residents: [...RESOURCES] });
-  const registry = withMachine(model, registryOf(model, tuple), null, machine);
+  const { answer } = begun;
+  const next = (): Sealing => {
+    const fresh: Sealing = { client, state: model.core.sealOf(id), replies: [] };
+    return moved(model, fresh, { kind: "begun", begun: answer, residents: [...RESOURCES] });
+  };
+  const asks = answer.kind === "asking" ? `${answer.attempt} ${answer.until}` : answer.kind;
+  const registry = withMachine(model, tuple, null, { what: `begun ${id} ${client} ${asks}`, next });
   return { next: changed(tuple, BOOK, begun.book, REGISTRY, registry), says: begun.answer.kind, broken: begun.broken };
 }
 
 function withReply(model: Model, tuple: Tuple, machine: Sealing, reply: SealReply): number {
-  const replies = [...machine.replies, reply];
-  const { effect } = machine.state;
-  const all = effect.do === "ask" && replies.length === effect.resources.length;
-  const next = all ? moved(model, machine, { kind: "asked", replies }) : { ...machine, replies };
-  return withMachine(model, registryOf(model, tuple), machine, next);
+  const next = (): Sealing => {
+    const replies = [...machine.replies, reply];
+    const { effect } = machine.state;
+    const all = effect.do === "ask" && replies.length === effect.resources.length;
+    return all ? moved(model, machine, { kind: "asked", replies }) : { ...machine, replies };
+  };
+  return withMachine(model, tuple, machine, { what: `${reply.resource} ${reply.word.kind}`, next });
+}
+
+function sealed(model: Model, at: 0 | 1, number: number, seal: Seal): Sealed {
+  return model.seals.get(`${at}|${number}|${seal.drainId}|${seal.attempt}|${seal.until}`, () => {
+    const cell = model.cells.at(number);
+    const { store, found } = model.core.sealStep(cell.store, seal);
+    const word = model.core.wordOf(RESOURCES[at], store, looksOf(cell));
+    const entry = model.core.applyWord(cell.entry, word);
+    return {
+      kind: found.kind,
+      heard: cellNumber(model, { ...cell, store, entry }),
+      unheard: cellNumber(model, { ...cell, store }),
+      later: cell.lateAsks.length === 0 ? cellNumber(model, { ...cell, lateAsks: [seal] }) : null,
+    };
+  });
 }
 
 function askSteps(model: Model, tuple: Tuple, machine: Sealing, emit: Emit): void {
   const { effect, id } = machine.state;
   if (effect.do !== "ask") return;
   const { lost, late } = model.world.allowed;
-  for (const resource of effect.resources.filter((one) => !machine.replies.some((reply) => reply.resource === one))) {
+  for (const resource of effect.resources) {
+    if (machine.replies.some((reply) => reply.resource === resource)) continue;
     const at = RESOURCES[0] === resource ? 0 : 1;
-    const cell = model.cells.at(tuple[CELLS[at]] as number);
-    const seal = { drainId: id, attempt: effect.attempt, until: effect.until };
-    const { store, found } = model.core.sealStep(cell.store, seal);
-    const word = model.core.wordOf(resource, store, {
-      last: cell.lastLook,
-      open: cell.attaches.flatMap(({ look }) => (look === null ? [] : [look])),
+    const { attempt, until } = effect;
+    const { kind, heard, unheard, later } = sealed(model, at, tuple[CELLS[at]] as number, {
+      drainId: id,
+      attempt,
+      until,
     });
-    const heard: Cell = { ...cell, store, entry: model.core.applyWord(cell.entry, word) };
-    const said: SealReply = {
-      resource,
-      word: found.kind === "busy" ? { kind: "busy", runIds: [] } : { kind: found.kind },
-    };
-    const label = `R${at + 1} is asked to seal (${id}, attempt ${effect.attempt}): ${found.kind}`;
-    emit(
-      label,
-      changed(tuple, CELLS[at], cellNumber(model, heard), REGISTRY, withReply(model, tuple, machine, said)),
-      null,
-    );
-    const silence: SealReply = { resource, word: { kind: "unreadable" } };
+    const word: SealReply["word"] = kind === "busy" ? { kind, runIds: [] } : { kind };
+    const label = `R${at + 1} is asked to seal (${id}, attempt ${attempt}): ${kind}`;
+    const told = withReply(model, tuple, machine, { resource, word });
+    emit(label, changed(tuple, CELLS[at], heard, REGISTRY, told), null);
     if (model.world.calmSecond === true && at === 1) continue;
-    const unheard = withReply(model, tuple, machine, silence);
-    if (lost.includes("ask"))
-      emit(
-        `${label}, and its answer is lost`,
-        changed(tuple, CELLS[at], cellNumber(model, { ...cell, store }), REGISTRY, unheard),
-        null,
-      );
-    if (late.includes("ask") && cell.lateAsks.length === 0) {
-      const later = cellNumber(model, { ...cell, lateAsks: [seal] });
-      emit(
-        `R${at + 1} does not answer the ask to seal, which is still on its way`,
-        changed(tuple, CELLS[at], later, REGISTRY, unheard),
-        null,
-      );
+    const silent = withReply(model, tuple, machine, { resource, word: { kind: "unreadable" } });
+    if (lost.includes("ask")) {
+      emit(`${label}, and its answer is lost`, changed(tuple, CELLS[at], unheard, REGISTRY, silent), null);
+    }
+    if (late.includes("ask") && later !== null) {
+      const says = `R${at + 1} does not answer the ask to seal, which is still on its way`;
+      emit(says, changed(tuple, CELLS[at], later, REGISTRY, silent), null);
     }
   }
 }
@@ -98,8 +126,9 @@ function unseal(model: Model, tuple: Tuple, machine: Sealing, emit: Emit): void 
   const { attempt, resources } = effect;
   const late = model.world.allowed.late.includes("unseal");
   const abandoned = abandonStep(model, tuple[BOOK] as number, machine.state.id, attempt);
-  const next = withMachine(model, registryOf(model, tuple), machine, moved(model, machine, { kind: "unsealed" }));
-  let told = changed(tuple, BOOK, abandoned.book, REGISTRY, next);
+  const next = (): Sealing => moved(model, machine, { kind: "unsealed" });
+  const registry = withMachine(model, tuple, machine, { what: "unsealed", next });
+  let told = changed(tuple, BOOK, abandoned.book, REGISTRY, registry);
   for (const at of [0, 1] as const) {
     if (!resources.includes(RESOURCES[at])) continue;
     const cell = model.cells.at(told[CELLS[at]] as number);
@@ -115,8 +144,8 @@ function machineSteps(model: Model, tuple: Tuple, machine: Sealing, emit: Emit):
   if (effect.do === "ask") askSteps(model, tuple, machine, emit);
   if (effect.do === "finish") {
     const finished = finishSealStep(model, tuple[BOOK] as number, id, effect.attempt);
-    const next = moved(model, machine, { kind: "finished", finished: finished.answer });
-    const registry = withMachine(model, registryOf(model, tuple), machine, next);
+    const next = (): Sealing => moved(model, machine, { kind: "finished", finished: finished.answer });
+    const registry = withMachine(model, tuple, machine, { what: `finished ${finished.answer.kind}`, next });
     emit(
       `the seal of ${id} (attempt ${effect.attempt}) is finished: ${finished.answer.kind}`,
       changed(tuple, BOOK, finished.book, REGISTRY, registry),
@@ -126,7 +155,7 @@ function machineSteps(model: Model, tuple: Tuple, machine: Sealing, emit: Emit):
   if (effect.do === "unseal") unseal(model, tuple, machine, emit);
   if (effect.do !== "answer") return;
   const { result } = effect;
-  const gone = changed(tuple, REGISTRY, withMachine(model, registryOf(model, tuple), machine, null));
+  const gone = changed(tuple, REGISTRY, withMachine(model, tuple, machine, { what: "heard", next: () => null }));
   const unreadable =
     result.kind === "busy"
       ? result.residents.filter((one) => one.word.kind === "unreadable").map((one) => one.resource)
@@ -153,7 +182,11 @@ export function sealSteps(model: Model, tuple: Tuple, emit: Emit): void {
 
 /** Nobody waits for this deployer's seal any more; what is under way goes on. */
 export function forsaken(model: Model, tuple: Tuple, client: number): Tuple {
-  const registry = registryOf(model, tuple);
-  const machines = registry.machines.map((one) => (one.client === client ? { ...one, client: null } : one));
-  return changed(tuple, REGISTRY, model.registries.number(canonicalRegistry({ ...registry, machines }, 0)));
+  const number = tuple[REGISTRY] as number;
+  const next = model.numbers.get(`forsaken|${number}|${client}`, () => {
+    const registry = model.registries.at(number);
+    const machines = registry.machines.map((one) => (one.client === client ? { ...one, client: null } : one));
+    return model.registries.number(canonicalRegistry({ ...registry, machines }, 0));
+  });
+  return changed(tuple, REGISTRY, next);
 }

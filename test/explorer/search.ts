@@ -7,7 +7,7 @@ import { fleetSteps } from "./fleetSteps.ts";
 import { brokenState } from "./invariants.ts";
 import { lookSteps } from "./lookSteps.ts";
 import { BOOK, CELLS, changed, firstTuple, FLEET, modelOf, WIDTH, type Emit, type Model, type Tuple } from "./model.ts";
-import { Pool, StateTable } from "./pool.ts";
+import { Labels, StateTable } from "./pool.ts";
 import { sealSteps } from "./sealSteps.ts";
 import type { Core } from "./shipped.ts";
 import type { Broken, World } from "./world.ts";
@@ -63,7 +63,7 @@ export function explore(core: Core, world: World, limits: Limits): Explored {
   const started = process.cpuUsage();
   const model = modelOf(core, world);
   const table = new StateTable(WIDTH);
-  const labels = new Pool<string>();
+  const labels = new Labels();
   const taken: number[] = [];
   const counts = (found: Broken | null): found is Broken =>
     found !== null && (limits.only === undefined || limits.only.includes(found.invariant));

@@ -166,12 +166,6 @@ export const FULL_WORLDS: readonly World[] = [
     },
   ),
   world(
-    "wordsOfTwo",
-    "the outbox of two runs in one resident, restarts between",
-    { deployers: [], runs: [FIRST, BESIDE], calmSecond: true },
-    { words: true, restart: true },
-  ),
-  world(
     "timeOfTwo",
     "time with two eventful runs, two generations, a person and two deployers",
     { runs: [ONE, TWO], generations: 2, deployers: [["a1", "a2"], ["b1"]], drainMinutes: 6 },
