@@ -2,6 +2,8 @@
 // and one that cannot be read closes nothing.
 
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import {
@@ -104,6 +106,15 @@ test("inv. 5: no record of any storage lives past any of its ends, and until the
     { numRuns: 500 },
   );
 });
+
+const shapes = path.resolve(import.meta.dirname, "../../test/fixtures/shapes");
+for (const build of readdirSync(shapes))
+  test(`every record that ${build} has stored is read as it was written`, () => {
+    const kept: unknown = JSON.parse(readFileSync(path.join(shapes, build, "storage.json"), "utf8"));
+    assert.ok(typeof kept === "object" && kept !== null && "drains" in kept && Array.isArray(kept.drains));
+    assert.ok(kept.drains.length > 0);
+    for (const stored of kept.drains) assert.partialDeepStrictEqual(readDrain(stored), stored);
+  });
 
 test("what another build adds to a record changes nothing of what this one reads", () => {
   fc.assert(

@@ -69,7 +69,6 @@ export const attachLineSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("binding"), binding: bindingSchema }),
   z.object({ type: z.literal("error"), problem: problemSchema }),
 ]);
-export type AttachLine = z.infer<typeof attachLineSchema>;
 
 const ofRun = { resource: resourceSchema, threadKey: threadKeySchema, runId: idSchema };
 

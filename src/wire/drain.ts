@@ -81,4 +81,3 @@ export const drainingSchema = z.looseObject({
   deploy: z.boolean(),
   phase: z.enum(DRAIN_PHASES),
 });
-export type Draining = z.infer<typeof drainingSchema>;
