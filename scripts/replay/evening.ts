@@ -36,10 +36,10 @@ const SEED = {
 } as const;
 
 type Name = keyof typeof SEED;
-export const NAMES = Object.keys(SEED).filter((name): name is Name => name in SEED);
+const NAMES = Object.keys(SEED).filter((name): name is Name => name in SEED);
 
 /** Reads `05:12` or `05:07:30` as an instant of the night; undefined for anything else. */
-export function parseNightTime(text: string): Instant | undefined {
+function parseNightTime(text: string): Instant | undefined {
   const [, hours, minutes, seconds = "0"] = /^(\d\d):([0-5]\d)(?::([0-5]\d))?$/.exec(text) ?? [];
   return hours === undefined || minutes === undefined || Number(hours) > 23 ? undefined : at(Number(hours), Number(minutes), Number(seconds));
 }

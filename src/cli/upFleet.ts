@@ -97,13 +97,16 @@ export async function up(cli: Cli, wishes: UpWishes): Promise<void> {
   const paths = pathsOf(home);
   const { image } = readConfig(paths.config);
   const named = image.files.some((file) => file.startsWith(`${SAMPLE.folder}/`));
-  if (wishes.sample && (named || !existsSync(paths.release))) makeSample(home);
+  const port = wishes.port === undefined ? {} : { port: portOf(wishes.port) };
   const say = (line: string): void => cli.output.say(line);
   await runSupervisor({
     home,
     sources: ownSources(),
     env: cli.env,
-    ...(wishes.port === undefined ? {} : { port: portOf(wishes.port) }),
+    ...port,
+    prepare: () => {
+      if (wishes.sample && (named || !existsSync(paths.release))) makeSample(home);
+    },
     progress: (line) => {
       if (!cli.options().quiet) say(`tidegate: ${line}`);
     },

@@ -60,7 +60,7 @@ export interface Run {
 const drainRefusal = problemSchema.extend({ draining: drainsSchema.shape.draining.unwrap() });
 
 /** The lines of an ndjson answer as they come. */
-export async function* linesOf<T>(response: Response, schema: z.ZodType<T>): AsyncGenerator<T> {
+async function* linesOf<T>(response: Response, schema: z.ZodType<T>): AsyncGenerator<T> {
   const decoder = new TextDecoder();
   let rest = "";
   for await (const chunk of response.body ?? []) {

@@ -6,7 +6,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { filesBelow, root } from "./source.ts";
 
-const machine = /(?<![\w.~$}*-])\/(?:work|farm|root|(?:home|Users)\/[A-Za-z]\w*)(?![\w-])/;
+const machine = /(?<![\w.~$}*-])\/(?:work|farm|root|(?:home|Users)\/[A-Za-z]\w*)\//;
 const text = /\.(?:ts|tsx|mjs|js|json|jsonc|md|sh|yml|yaml|css|html)$|^(?:run|tidegate|\.gitignore)$/;
 
 /** The lines of a text that name a machine's own folder, as `number: line`. */
@@ -17,7 +17,7 @@ function machinePaths(content: string): string[] {
 test("a machine's own folders are seen", () => {
   const bad = ["work", "root", "farm", "home/ann", "Users/ann"].map((folder) => `cd "/${folder}/x"`);
   for (const line of bad) assert.equal(machinePaths(line).length, 1, line);
-  const good = ["./work/x", "~/src/app", "src/root/x", "/usr/bin/git", "https://a.b/workers", "/home", "$ROOT/home/x"];
+  const good = ["./work/x", "~/src/app", "src/root/x", "/usr/bin/git", "https://a.b/workers", "/home", "$ROOT/home/x", "/work stays on/"];
   for (const line of good) assert.deepEqual(machinePaths(line), [], line);
 });
 

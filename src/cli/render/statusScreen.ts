@@ -44,7 +44,7 @@ export function runTable(runs: readonly RunRow[], now: Instant, headers = true):
 }
 
 /** The runs that wait at the closed door, in order of arrival. */
-export function waitingTable({ waiting }: Pick<Residents, "waiting">, now: Instant, headers = true): string[] {
+function waitingTable({ waiting }: Pick<Residents, "waiting">, now: Instant): string[] {
   const rows = waiting.map((one, index) => [
     String(index + 1),
     one.runId,
@@ -52,7 +52,7 @@ export function waitingTable({ waiting }: Pick<Residents, "waiting">, now: Insta
     one.threadKey,
     spanWords(now - one.since),
   ]);
-  return table(["WAITS", "RUN", "RESIDENT", "THREAD", "FOR"], rows, headers);
+  return table(["WAITS", "RUN", "RESIDENT", "THREAD", "FOR"], rows, true);
 }
 
 /** What a suspect is, and how to end it. */

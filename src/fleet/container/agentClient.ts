@@ -56,7 +56,7 @@ const CODES: Partial<Record<AgentErrorCode, ErrorCode>> = {
 };
 
 /** Answers with the agent's refusal in our words. */
-export function raiseAgent(problem: AgentProblem): never {
+function raiseAgent(problem: AgentProblem): never {
   raise(CODES[problem.code] ?? "AGENT_FAILED", `${problem.title}: ${problem.detail}`, { agentCode: problem.code });
 }
 
@@ -73,7 +73,7 @@ async function askAgent(port: ContainerPort, at: AgentAt, path: string, init: Re
 }
 
 /** The lines of an ndjson answer as they come. */
-export async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator {
+async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator {
   if (body === null) return;
   const decoder = new TextDecoder();
   let rest = "";
