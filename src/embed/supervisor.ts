@@ -1,6 +1,7 @@
 // The supervisor: it holds the state folder, keeps the public port, runs one workerd and the containers, and answers the host
 // API. Killed, it takes workerd along and leaves containers and runs alive for the next one; asked to end, it ends everything.
 
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { REAL } from "#core/budgets.ts";
 import { clockOf, type Clock } from "#node/clock.ts";
@@ -44,6 +45,8 @@ export interface SupervisorOptions {
   /** How containers are kept apart; probed where it is not said. */
   readonly isolation?: Isolation;
   readonly progress: (line: string) => void;
+  /** Makes what this folder's release is made of, once folder and port are held; until then a start changes nothing. */
+  readonly prepare?: () => void;
   /** Gives up a start that still builds. */
   readonly signal: AbortSignal;
 }
@@ -268,11 +271,13 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   const paths = pathsOf(options.home);
   readConfig(paths.config);
   const leftOver = readSupervisorFile(paths)?.workerd ?? null;
+  const isNew = !existsSync(paths.state);
   const held = holdState(paths, options.clock);
   const undo: Undo = { steps: [() => held.lock.release()] };
   try {
     undo.steps.unshift(await openLog({ file: join(paths.log, "supervisor.log"), level: options.env["TIDEGATE_LOG"] }));
     const { running, adoption } = await makeFrame(options, paths, held, undo);
+    options.prepare?.();
     const building = { progress: options.progress, signal: options.signal, env: options.env };
     const ask = { paths, sources: options.sources, building };
     const served = await firstServe({ stack: running.stack, held, leftOver, ask });
@@ -285,6 +290,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     return supervisorOf(running, { notes, adoption, folder: served.folder, isFirstStart: held.release === undefined });
   } catch (error) {
     logOf("supervisor").error("the stack does not come up", { error: wordsOf(error) });
+    if (isNew && error instanceof Failure && error.code === "PORT_IN_USE") rmSync(paths.state, { recursive: true });
     await undoAll(undo);
     throw error;
   }
