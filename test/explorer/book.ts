@@ -14,7 +14,7 @@ export interface Book {
 }
 
 /** A record of a newer build, which this one cannot read. */
-export const GARBAGE = { id: "newer", until: { seconds: 5 }, shape: 9 };
+const GARBAGE = { id: "newer", until: { seconds: 5 }, shape: 9 };
 
 /** Whether a stored record is one that this build writes. */
 export const isDrain = (stored: unknown): stored is Drain =>
@@ -23,7 +23,7 @@ export const isDrain = (stored: unknown): stored is Drain =>
 const past = (at: Instant, by: Ms): Instant => Math.max(0, at - by);
 
 /** Whether a record's own words say that it lives, `after` ms from now. */
-export function livesRaw(drain: Drain, after: Ms = 0): boolean {
+function livesRaw(drain: Drain, after: Ms = 0): boolean {
   return drain.until > after && (drain.phaseUntil === null || drain.phaseUntil > after);
 }
 

@@ -29,7 +29,7 @@ function effectOf(effect: DeployEffect): DeployEffect {
 }
 
 /** The deployer's state between two steps. What only its lines and its receipt read is left out, and so is its clock. */
-export function canonicalDeploy(state: DeployState): DeployState {
+function canonicalDeploy(state: DeployState): DeployState {
   const over = state.effect.do === "done";
   return {
     mode: state.mode,

@@ -8,7 +8,7 @@ import { counterExampleText } from "./report.ts";
 import { explore } from "./search.ts";
 import { WORLDS } from "./worlds.ts";
 
-const STATES = 400_000;
+const STATES = 600_000;
 
 for (const { guard, core, world, invariant, steps, telling } of KNOCKOUTS) {
   test(`without ${guard}, invariant ${invariant} is broken`, () => {

@@ -1,7 +1,7 @@
 // The guards that protocol.md ends with, each taken out by handing the explorer another function. The product has no
 // such switch: what stands here is the shipped function with one thing less.
 
-import type { Drain, DrainBook } from "#core/drain.ts";
+import type { DrainBook } from "#core/drain.ts";
 import type { Core } from "./shipped.ts";
 import { SHIPPED } from "./shipped.ts";
 
@@ -84,25 +84,26 @@ const isOther = (stored: unknown, id: string): boolean =>
   "id" in stored &&
   stored.id !== id;
 
-/** Several deploys at a time: neither the registry nor the deployer's own look minds the other. */
 const severalDeploys = without({
   decideDrain: (book, ask, now) => {
     const others = book.drains.filter((stored) => isOther(stored, ask.id));
     const alone: DrainBook = { ...book, drains: book.drains.filter((stored) => !isOther(stored, ask.id)) };
     const answer = SHIPPED.decideDrain(alone, ask, now);
-    return "book" in answer
-      ? { ...answer, book: { ...answer.book, drains: [...answer.book.drains, ...others] } }
-      : answer;
+    if (!("book" in answer)) return answer;
+    return { ...answer, book: { ...answer.book, drains: [...answer.book.drains, ...others] } };
   },
-  nextDeploy: (state, fact, now) => {
-    const seen =
-      fact.kind === "viewed"
-        ? {
-            ...fact,
-            view: { ...fact.view, drains: fact.view.drains.filter((drain: Drain) => drain.id === state.drainId) },
-          }
-        : fact;
-    return SHIPPED.nextDeploy(state, seen, now);
+});
+
+const overtakenAsksCount = without({ sealStep: (store, seal) => SHIPPED.sealStep({ ...store, lastAttempt: 0 }, seal) });
+
+const anyAttemptUnseals = without({ unsealStep: (store) => ({ ...store, seal: null }) });
+
+const admittedWithoutLooking = without({
+  nextAttach: (state, fact) => {
+    const { effect } = state;
+    const again = effect.do === "provision" && effect.again && fact.kind === "provisioned";
+    if (!again) return SHIPPED.nextAttach(state, fact);
+    return { ...state, effect: { do: "answer", answer: { kind: "admitted", row: effect.row, again: true } } };
   },
 });
 
@@ -206,7 +207,7 @@ export const KNOCKOUTS: readonly Knockout[] = [
     core: severalDeploys,
     world: "rivals",
     invariant: "3",
-    steps: 18,
+    steps: 20,
     telling: /R\d is asked to seal \(b1/,
   },
   {
@@ -240,5 +241,29 @@ export const KNOCKOUTS: readonly Knockout[] = [
     invariant: "generation",
     steps: 7,
     telling: /r1 detaches \(generation 1\)/,
+  },
+  {
+    guard: "an ask to seal that was overtaken counts for nothing",
+    core: overtakenAsksCount,
+    world: "seals",
+    invariant: "3",
+    steps: 18,
+    telling: /R1 is asked to seal \(a1, attempt 1\): sealed/,
+  },
+  {
+    guard: "a seal is taken back by its own attempt only",
+    core: anyAttemptUnseals,
+    world: "seals",
+    invariant: "3",
+    steps: 18,
+    telling: /R1 takes back its seal of attempt 1/,
+  },
+  {
+    guard: "a registered run is admitted again only with its row",
+    core: admittedWithoutLooking,
+    world: "gate",
+    invariant: "admitted",
+    steps: 10,
+    telling: /the release of r1 .* deletes its row/,
   },
 ];
