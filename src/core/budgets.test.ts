@@ -16,6 +16,10 @@ test("the built-in kinds give the seed's numbers: 60 minutes of wait, 65 asked, 
   assert.deepEqual(brokenRelations(BUDGETS), []);
 });
 
+test("a fleet of short leases alone has the seed's hour of wait all the same", () => {
+  assert.equal(budgetsOf({ shell: 20 * MINUTE }).deployWaitMs, HOUR);
+});
+
 test("a kind that holds a lease of hours moves the wait and the cap beyond it", () => {
   const long = budgetsOf({ ...DEFAULT_LEASES, nightly: 4 * HOUR });
   assert.equal(long.deployWaitMs, 4 * HOUR + CLOCK.slackMs);

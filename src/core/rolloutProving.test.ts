@@ -57,6 +57,23 @@ for (const mode of DEPLOY_MODES)
     }
   });
 
+const served: readonly (readonly [says: string, drainId: string | null, generation: number, proves: boolean])[] = [
+  ["its own id under a later generation is", "drain-a", 8, true],
+  ["its own id under the generation before it is not", "drain-a", 7, false],
+  ["another upload's later generation is not", "drain-b", 8, false],
+  ["a restart without any upload is not", null, 8, false],
+];
+for (const mode of DEPLOY_MODES)
+  for (const [says, drainId, generation, proves] of served)
+    test(`${mode}: what is served proves an upload: ${says}`, () => {
+      const fact: DeployFact = { kind: "serves", served: { drainId, generation } };
+      const landed = nextDeploy(uploading(mode), { kind: "uploaded", outcome: "landed", why: "" }, T0);
+      const lostAnswer = nextDeploy(uploading(mode), lost, T0);
+      assert.equal(nextDeploy(landed, fact, T0).stop?.kind ?? "not yet", proves ? "deployed" : "not yet");
+      const readBack = nextDeploy(lostAnswer, fact, T0);
+      assert.deepEqual([readBack.effect.do, readBack.outcome], proves ? ["liveGate", "landed"] : ["pause", "unknown"]);
+    });
+
 const anyFact: fc.Arbitrary<DeployFact> = fc.oneof(
   fc.constantFrom<DeployFact>(...begin, lost, woke, lost, woke, { kind: "woke", quiet: true }, { kind: "over" }),
   fc.constantFrom<DeployFact>({ kind: "denied", why: "scope" }, { kind: "unreadable", why: "500" }, { kind: "lifted" }),
