@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import * as fc from "fast-check";
 import type { Drain } from "./drain.ts";
 import {
   attachOf,
@@ -159,6 +160,30 @@ test("attach: a fact that does not answer the effect leaves it standing", () => 
       assert.equal(nextAttach(state, fact), state, `${state.effect.do} took ${fact.kind}`);
     }
   }
+});
+
+test("inv. 1, 2: whatever is said in whatever order, nobody works without a row, nor is admitted but by its step", () => {
+  const facts = [...EVERY_FACT, AGAIN, BUSY, arrived({ kind: "join" }), BLIND, SEALED, TAKEN];
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom<AttachFact>(...facts), { maxLength: 40 }), (said_) => {
+      let state = attachOf(ASK);
+      for (const fact of said_) {
+        const from = state.effect.do;
+        const next = nextAttach(state, fact);
+        const to = next.effect.do;
+        if (to === "row") assert.ok(from === "look" || next === state, `a row was begun from ${from}`);
+        if (to === "provision" && next !== state)
+          assert.ok(from === "row" || from === "arrive", `work began at ${from}`);
+        if (to === "provision" && from === "row") assert.equal(fact, WRITTEN);
+        if (to === "admit" && next !== state) assert.equal(from, "provision");
+        if (next.effect.do === "answer" && next.effect.answer.kind === "admitted" && next !== state)
+          assert.ok(from === "admit" || from === "join", `admitted from ${from}`);
+        if (from === "answer") assert.equal(next, state);
+        state = next;
+      }
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test("a refusal names the closing drain's end, else the seal's", () => {
