@@ -1,12 +1,11 @@
-// `deploy`: all (its one step here is `resident`), show, list.
+// `deploy`: all (its one step here is `resident`), show, list. What a release is made with is loaded when it is asked for:
+// it brings the bundler along.
 
 import { Command } from "commander";
-import { fleetPort } from "#deploy/fleetPort.ts";
 import { findReceipt, listReceipts } from "#deploy/receiptFile.ts";
-import { ownSources } from "#embed/sources.ts";
 import type { Cli } from "../cli.ts";
 import { confirmOn } from "../confirm.ts";
-import { deployAll, type DeployAsked } from "../deployAll.ts";
+import type { DeployAsked } from "../deployAll.ts";
 import { CliError } from "../exit.ts";
 import { receiptLines, receiptTable } from "../render/receipt.ts";
 
@@ -38,6 +37,9 @@ function all(cli: Cli): Command {
     .option("--by <who>", "who deploys, in the words that every refusal repeats")
     .option("--reason <text>", "why")
     .action(async (typed: Typed) => {
+      const { ownSources } = await import("#embed/sources.ts");
+      const { fleetPort } = await import("#deploy/fleetPort.ts");
+      const { deployAll } = await import("../deployAll.ts");
       const confirm = confirmOn(process.stdin, cli.output.stderr);
       await deployAll(cli, askedOf(typed), { sources: ownSources(), confirm, makePort: fleetPort });
     });
