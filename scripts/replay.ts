@@ -53,7 +53,11 @@ function print(variant: Variant, { seen, facts }: Played): void {
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { set: { type: "string", multiple: true, default: [] }, json: { type: "boolean", default: false }, help: { type: "boolean", default: false } },
+    options: {
+      set: { type: "string", multiple: true, default: [] },
+      json: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
   });
   if (values.help) {
     process.stdout.write(`${HELP}\n`);
@@ -62,7 +66,8 @@ async function main(): Promise<number> {
   const [asked = "drained", ...more] = positionals;
   const variants = asked === "all" ? VARIANTS : VARIANTS.filter((variant) => variant === asked);
   const evening = eveningOf(values.set);
-  if (variants.length === 0 || more.length > 0) throw new TypeError(`"${positionals.join(" ")}" is no evening\n\n${HELP}`);
+  if (variants.length === 0 || more.length > 0)
+    throw new TypeError(`"${positionals.join(" ")}" is no evening\n\n${HELP}`);
   if ("wrong" in evening) throw new TypeError(evening.wrong);
   const played: Record<string, unknown>[] = [];
   let differ = false;
@@ -70,7 +75,13 @@ async function main(): Promise<number> {
     const one = await staged(variant, evening);
     differ ||= one.facts.some((fact) => !fact.holds);
     if (!values.json) print(variant, one);
-    played.push({ variant, scale: SCALE, timeline: variant === "drained" ? timelineOf(one.seen) : [], facts: one.facts, receipt: one.seen.receipt ?? null });
+    played.push({
+      variant,
+      scale: SCALE,
+      timeline: variant === "drained" ? timelineOf(one.seen) : [],
+      facts: one.facts,
+      receipt: one.seen.receipt ?? null,
+    });
   }
   if (values.json) process.stdout.write(`${JSON.stringify({ evenings: played })}\n`);
   return differ ? 1 : 0;

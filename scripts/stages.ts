@@ -39,7 +39,17 @@ export interface TestStage extends StageBase {
 export type Stage = CommandStage | TestStage;
 
 /** Stages that must have tests: an absent folder fails them. The others say `absent` until they are written. */
-export const required: readonly string[] = ["lint", "types", "tidy", "unit"];
+export const required: readonly string[] = [
+  "lint",
+  "types",
+  "tidy",
+  "docs",
+  "unit",
+  "explorer",
+  "replay",
+  "embedded",
+  "e2e",
+];
 
 /** Where code is. A linter that is given no folder lints node_modules. */
 const codeFolders = ["src", "test", "scripts"];
@@ -100,10 +110,17 @@ export const stages: readonly Stage[] = [
   },
   {
     name: "embedded",
-    boundMs: 300 * SECOND,
+    boundMs: 420 * SECOND,
     globs: ["test/contract/**/*.test.ts", "test/embedded/**/*.test.ts"],
     atOnce: 2,
-    testBoundMs: 120 * SECOND,
+    testBoundMs: 240 * SECOND,
+  },
+  {
+    name: "replay",
+    boundMs: 300 * SECOND,
+    globs: ["test/replay/**/*.test.ts"],
+    atOnce: 1,
+    testBoundMs: 150 * SECOND,
   },
   { name: "e2e", boundMs: 300 * SECOND, globs: ["test/e2e/**/*.test.ts"], atOnce: 1, testBoundMs: 180 * SECOND },
 ];
@@ -114,12 +131,15 @@ export const stages: readonly Stage[] = [
  */
 export const order: readonly (readonly (readonly string[])[])[] = [
   [["lint", "types", "tidy", "format", "dead", "docs", "unit"]],
-  [["explorer"], ["embedded", "e2e"]],
+  [
+    ["explorer", "replay"],
+    ["embedded", "e2e"],
+  ],
 ];
 
 /** The stages of each way to start the runner. `check` is everything. */
 export const selections = {
   quick: ["lint", "types", "tidy", "unit"],
-  test: ["lint", "types", "tidy", "unit", "explorer", "embedded", "e2e"],
+  test: ["lint", "types", "tidy", "unit", "explorer", "replay", "embedded", "e2e"],
   check: stages.map((stage) => stage.name),
 } as const;

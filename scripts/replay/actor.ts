@@ -54,7 +54,10 @@ export class Actor {
 
   /** Everything it said on one stream. */
   words(stream: Speech["stream"]): string {
-    return this.said.filter((speech) => speech.stream === stream).map((speech) => speech.line).join("\n");
+    return this.said
+      .filter((speech) => speech.stream === stream)
+      .map((speech) => speech.line)
+      .join("\n");
   }
 
   /** The first line that matches. */

@@ -37,7 +37,12 @@ export interface Seen {
   readonly receipt: Receipt | undefined;
 }
 
-const THREADS = { coding: "evening:coding", review: "evening:review", ask: "evening:ask", second: "evening:second" } as const;
+const THREADS = {
+  coding: "evening:coding",
+  review: "evening:review",
+  ask: "evening:ask",
+  second: "evening:second",
+} as const;
 export { THREADS };
 
 /** A shell line that lives until an instant of the night, whatever time it is begun at. */
@@ -53,14 +58,42 @@ function startCoding(stage: Stage, evening: Evening): Actor {
   const lease = minutesOf(evening.codingLeaseUntil - stage.clock.now());
   const resume = livesUntil(stage, evening.codingEnds, "resumed");
   const first = livesUntil(stage, evening.codingEnds, "coding");
-  return stage.command(["run", "switchboard", "--kind", "coding", "--thread", THREADS.coding, "--lease", lease, "--resume", resume, "--", "sh", "-c", first]);
+  return stage.command([
+    "run",
+    "switchboard",
+    "--kind",
+    "coding",
+    "--thread",
+    THREADS.coding,
+    "--lease",
+    lease,
+    "--resume",
+    resume,
+    "--",
+    "sh",
+    "-c",
+    first,
+  ]);
 }
 
 /** The lease that an ask of each kind brings, as the seed's callers do: it holds the wait at the door too. */
 const LEASE = { coding: "45m", review: "25m" } as const;
 
 const run = (stage: Stage, kind: keyof typeof LEASE, thread: string, line: string): Actor =>
-  stage.command(["run", "switchboard", "--kind", kind, "--thread", thread, "--lease", LEASE[kind], "--", "sh", "-c", line]);
+  stage.command([
+    "run",
+    "switchboard",
+    "--kind",
+    kind,
+    "--thread",
+    thread,
+    "--lease",
+    LEASE[kind],
+    "--",
+    "sh",
+    "-c",
+    line,
+  ]);
 
 const DEPLOY: Readonly<Record<Variant, readonly string[]>> = {
   drained: ["deploy", "all", "--reason", "the third release of the evening"],
@@ -68,8 +101,10 @@ const DEPLOY: Readonly<Record<Variant, readonly string[]>> = {
   forced: ["deploy", "all", "--force", "--yes", "--reason", "the third release of the evening"],
 };
 
-const hasRun = (thread: string, state: "running" | null = "running") => (frame: WatchFrame): boolean =>
-  frame.runs.some((row) => row.threadKey === thread && (state === null || row.state === state));
+const hasRun =
+  (thread: string, state: "running" | null = "running") =>
+  (frame: WatchFrame): boolean =>
+    frame.runs.some((row) => row.threadKey === thread && (state === null || row.state === state));
 
 async function rollContainer(stage: Stage): Promise<Roll> {
   const before = await stage.inside();
@@ -77,27 +112,47 @@ async function rollContainer(stage: Stage): Promise<Roll> {
   await stage.control.roll(REPO);
   const dead = before.processes.map(({ pid, startTicks }) => ({ pid, startTicks }));
   const after = await stage.inside();
-  const stillAlive = dead.filter((one) => after.processes.some((now) => now.pid === one.pid && now.startTicks === one.startTicks)).map(({ pid }) => pid);
-  const bootOf = ({ container }: typeof before): string | null => (container.state === "running" ? container.bootId : null);
-  return { at, before: { bootId: bootOf(before), processes: before.processes }, after: { bootId: bootOf(after), processes: after.processes }, stillAlive };
+  const stillAlive = dead
+    .filter((one) => after.processes.some((now) => now.pid === one.pid && now.startTicks === one.startTicks))
+    .map(({ pid }) => pid);
+  const bootOf = ({ container }: typeof before): string | null =>
+    container.state === "running" ? container.bootId : null;
+  return {
+    at,
+    before: { bootId: bootOf(before), processes: before.processes },
+    after: { bootId: bootOf(after), processes: after.processes },
+    stillAlive,
+  };
 }
 
 /** Waits for the deployer's effect on the fleet: closed, or, without a drain, over its first look. */
 async function deployUnderWay(stage: Stage, deploy: Actor, variant: Variant): Promise<void> {
   if (variant === "drained") return void (await stage.sees("the drain", (frame) => frame.drains.length > 0, 20));
   if (variant === "forced") return void (await deploy.ended);
-  for (const end = stage.clock.now() + 20 * MINUTE; deploy.saying(/waiting without a drain/) === undefined && stage.clock.now() < end; ) {
+  for (
+    const end = stage.clock.now() + 20 * MINUTE;
+    deploy.saying(/waiting without a drain/) === undefined && stage.clock.now() < end;
+  ) {
     await stage.clock.sleep(MINUTE / 10);
   }
 }
 
-async function scene(stage: Stage, evening: Evening, variant: Variant, leads: Leads): Promise<Omit<Seen, "frames" | "audit" | "before" | "after" | "receipt">> {
+async function scene(
+  stage: Stage,
+  evening: Evening,
+  variant: Variant,
+  leads: Leads,
+): Promise<Omit<Seen, "frames" | "audit" | "before" | "after" | "receipt">> {
   const early = (instant: Instant, leadMs = leads.runMs): Promise<void> => stage.until(instant - leadMs);
   await early(evening.codingStarts);
   const coding = startCoding(stage, evening);
   await early(evening.reviewStarts);
   const review = run(stage, "review", THREADS.review, livesUntil(stage, evening.reviewEnds, "review"));
-  await stage.sees("both runs in flight", (frame) => hasRun(THREADS.coding)(frame) && hasRun(THREADS.review)(frame), 20);
+  await stage.sees(
+    "both runs in flight",
+    (frame) => hasRun(THREADS.coding)(frame) && hasRun(THREADS.review)(frame),
+    20,
+  );
   stage.configure("2");
   await early(evening.deployStarts, leads.deployMs);
   const deploy = stage.command(DEPLOY[variant], variant === "undrained" ? { RESIDENT_DRAIN_TOKEN: "" } : {});

@@ -21,7 +21,8 @@ const NIGHT: Instant = Date.UTC(2026, 8, 17);
 /** Minutes a second: the stack's scale, and the fastest at which its real parts still keep their bounds. */
 export const SCALE = MINUTE / SECOND;
 
-const at = (hours: number, minutes: number, seconds = 0): Instant => NIGHT + ((hours * 60 + minutes) * 60 + seconds) * SECOND;
+const at = (hours: number, minutes: number, seconds = 0): Instant =>
+  NIGHT + ((hours * 60 + minutes) * 60 + seconds) * SECOND;
 
 const SEED = {
   "coding.starts": at(4, 42),
@@ -41,7 +42,9 @@ const NAMES = Object.keys(SEED).filter((name): name is Name => name in SEED);
 /** Reads `05:12` or `05:07:30` as an instant of the night; undefined for anything else. */
 function parseNightTime(text: string): Instant | undefined {
   const [, hours, minutes, seconds = "0"] = /^(\d\d):([0-5]\d)(?::([0-5]\d))?$/.exec(text) ?? [];
-  return hours === undefined || minutes === undefined || Number(hours) > 23 ? undefined : at(Number(hours), Number(minutes), Number(seconds));
+  return hours === undefined || minutes === undefined || Number(hours) > 23
+    ? undefined
+    : at(Number(hours), Number(minutes), Number(seconds));
 }
 
 /** An evening with these changes; a failure says which word is wrong and what would be right. */
@@ -73,9 +76,11 @@ export function eveningOf(sets: readonly string[]): Evening | { readonly wrong: 
 
 function outOfOrder(evening: Evening): string | undefined {
   const { codingStarts, codingEnds, codingLeaseUntil, containerRolls } = evening;
-  if (Object.values(evening).some((instant) => instant < codingStarts)) return "coding.starts has to be the first of all";
+  if (Object.values(evening).some((instant) => instant < codingStarts))
+    return "coding.starts has to be the first of all";
   if (codingEnds <= containerRolls) return "coding.ends has to come after container.rolls";
-  if (codingLeaseUntil - codingStarts > 45 * MINUTE) return `coding.ends: a lease of 45 minutes from ${hourMinuteOf(codingStarts)} cannot hold it`;
+  if (codingLeaseUntil - codingStarts > 45 * MINUTE)
+    return `coding.ends: a lease of 45 minutes from ${hourMinuteOf(codingStarts)} cannot hold it`;
   return undefined;
 }
 

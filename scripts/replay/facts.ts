@@ -14,7 +14,8 @@ export interface Fact {
   readonly proof: Readonly<Record<string, unknown>>;
 }
 
-const threadsIn = (frame: WatchFrame | undefined): string[] => (frame?.runs ?? []).map((row) => row.threadKey).toSorted();
+const threadsIn = (frame: WatchFrame | undefined): string[] =>
+  (frame?.runs ?? []).map((row) => row.threadKey).toSorted();
 
 /** The first frame without the thread after one with it: its registration has gone. */
 export function goneAt(frames: readonly WatchFrame[], thread: string): Instant | undefined {
@@ -31,13 +32,18 @@ export function startedIn(frames: readonly WatchFrame[], thread: string): WatchF
 export const closedFrame = (seen: Seen): WatchFrame | undefined => seen.frames.find((frame) => frame.drains.length > 0);
 
 /** When the new generation first answered, and when the fleet reopened, by the registry's own log. */
-export function swapOf({ audit, before }: Seen): { swapped: Instant | undefined; reopened: Instant | undefined; cause: string | null } {
+export function swapOf({ audit, before }: Seen): {
+  swapped: Instant | undefined;
+  reopened: Instant | undefined;
+  cause: string | null;
+} {
   const swapped = audit.find((row) => row.what === "swapped" && row.reason !== `generation ${before.generation}`)?.at;
   const reopen = audit.find((row) => row.what === "reopen");
   return { swapped, reopened: reopen?.at, cause: reopen?.cause ?? null };
 }
 
-const same = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every((one, index) => one === b[index]);
+const same = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((one, index) => one === b[index]);
 const time = (instant: Instant | undefined): string => (instant === undefined ? "never" : nightTime(instant));
 
 function inFlightFact(seen: Seen): Fact {
@@ -54,7 +60,8 @@ function inFlightFact(seen: Seen): Fact {
 
 function rollFact({ roll, coding, frames }: Seen): Fact {
   const runs = roll?.before.processes.filter((process) => process.tags["TIDEGATE_THREAD"] === THREADS.coding) ?? [];
-  const died = roll !== null && roll.stillAlive.length === 0 && runs.length > 0 && roll.before.bootId !== roll.after.bootId;
+  const died =
+    roll !== null && roll.stillAlive.length === 0 && runs.length > 0 && roll.before.bootId !== roll.after.bootId;
   const resumed = coding.saying(/^resumed$/);
   const closed = resumed !== undefined && frames.findLast((frame) => frame.now <= resumed.at)?.drains.length !== 0;
   return {
@@ -64,7 +71,10 @@ function rollFact({ roll, coding, frames }: Seen): Fact {
     proof: {
       before: { bootId: roll?.before.bootId, pids: roll?.before.processes.map(({ pid }) => pid) },
       after: { bootId: roll?.after.bootId, pids: roll?.after.processes.map(({ pid }) => pid) },
-      stillAlive: roll?.stillAlive, ofTheRun: runs.map(({ pid }) => pid), closedAtReattach: closed, exit: coding.over?.exit,
+      stillAlive: roll?.stillAlive,
+      ofTheRun: runs.map(({ pid }) => pid),
+      closedAtReattach: closed,
+      exit: coding.over?.exit,
     },
   };
 }
@@ -75,19 +85,28 @@ function askFact(seen: Seen): Fact {
   const waiting = ask.saying(/waiting for the deploy to finish · \d+ min/);
   const opening = ask.saying(/after waiting (\d+)s for the resident/);
   const started = startedIn(frames, THREADS.ask);
-  const onNew = started !== undefined && swapped !== undefined && started.now >= swapped && started.generation === before.generation + 1;
+  const onNew =
+    started !== undefined &&
+    swapped !== undefined &&
+    started.now >= swapped &&
+    started.generation === before.generation + 1;
   return {
     says: "the ask of 04:46 waits, and starts on the new generation with the wait named",
     found: `waits from ${time(waiting?.at)}, starts ${time(started?.now)} on generation ${started?.generation ?? "?"}: ${opening?.line.replace(/^tidegate: /, "") ?? "no opening line"}`,
     holds: waiting !== undefined && opening !== undefined && onNew && ask.over?.exit === 0,
-    proof: { waiting: waiting?.line, opening: opening?.line, generation: { before: before.generation, started: started?.generation, after: after.generation } },
+    proof: {
+      waiting: waiting?.line,
+      opening: opening?.line,
+      generation: { before: before.generation, started: started?.generation, after: after.generation },
+    },
   };
 }
 
 function secondFact(seen: Seen): Fact {
   const { second, receipt } = seen;
   const said = second.words("err");
-  const until = receipt?.closed === null || receipt === undefined ? undefined : nightTime(receipt.closed.until).slice(0, 5);
+  const until =
+    receipt?.closed === null || receipt === undefined ? undefined : nightTime(receipt.closed.until).slice(0, 5);
   const waitedSeconds = Number(/is drained.*waited (\d+) s/.exec(said)?.[1] ?? "0");
   const named = waitedSeconds >= 900 && waitedSeconds < 960 && until !== undefined && said.includes(until);
   const { reopened } = swapOf(seen);
@@ -97,7 +116,14 @@ function secondFact(seen: Seen): Fact {
     says: "the second arrival spends its 15 minutes of wait and ends refused, naming its wait and the drain's end",
     found: `exit ${second.over?.exit ?? "?"} at ${time(second.over?.at)}`,
     holds: second.over?.exit === 125 && named && before,
-    proof: { exit: second.over?.exit, gaveUp: left, reopened, waitedSeconds, said: said.split("\n").slice(-4), drainUntil: until },
+    proof: {
+      exit: second.over?.exit,
+      gaveUp: left,
+      reopened,
+      waitedSeconds,
+      said: said.split("\n").slice(-4),
+      drainUntil: until,
+    },
   };
 }
 
@@ -114,7 +140,12 @@ function killedFact({ receipt, coding, review }: Seen): Fact {
 function orderFact(seen: Seen): Fact {
   const { swapped, reopened, cause } = swapOf(seen);
   const released = goneAt(seen.frames, THREADS.coding);
-  const ordered = released !== undefined && swapped !== undefined && reopened !== undefined && released <= swapped && swapped <= reopened;
+  const ordered =
+    released !== undefined &&
+    swapped !== undefined &&
+    reopened !== undefined &&
+    released <= swapped &&
+    swapped <= reopened;
   return {
     says: "the swap comes after the last release and before the reopening",
     found: `release ${time(released)}, swap ${time(swapped)}, reopened ${time(reopened)} (${cause ?? "?"})`,
@@ -142,13 +173,20 @@ function undrainedFacts(seen: Seen): Fact[] {
     {
       says: "without the bearer nothing closes: the ask of 04:46 starts at once, on the old generation",
       found: `starts ${time(started?.now)} on generation ${started?.generation ?? "?"}`,
-      holds: started !== undefined && started.generation === before.generation && frames.every((frame) => frame.drains.length === 0),
+      holds:
+        started !== undefined &&
+        started.generation === before.generation &&
+        frames.every((frame) => frame.drains.length === 0),
       proof: { started: started?.now, said: ask.words("err") },
     },
     {
       says: "the deploy waits without a drain, refuses at its budget's end and names why",
       found: `exit ${deploy.over?.exit ?? "?"} at ${time(deploy.over?.at)}`,
-      holds: deploy.over?.exit === 3 && /RESIDENT_DRAIN_TOKEN is not set/.test(said) && said.includes(THREADS.ask) && after.generation === before.generation,
+      holds:
+        deploy.over?.exit === 3 &&
+        /RESIDENT_DRAIN_TOKEN is not set/.test(said) &&
+        said.includes(THREADS.ask) &&
+        after.generation === before.generation,
       proof: { exit: deploy.over?.exit, said: said.split("\n").slice(-8), generation: after.generation },
     },
   ];
@@ -162,8 +200,16 @@ function forcedFacts(seen: Seen): Fact[] {
     {
       says: "with --force the swap kills both, counted from the processes that died",
       found: `killed ${receipt?.killed ?? "unknown"}: ${processes.length} processes of ${threads.join(", ")}`,
-      holds: receipt?.killed === 2 && same(threads, [THREADS.coding, THREADS.review].toSorted()) && after.generation === before.generation + 1,
-      proof: { killed: receipt?.killed, processes, coding: coding.words("err").split("\n").slice(-3), review: review.words("err").split("\n").slice(-3) },
+      holds:
+        receipt?.killed === 2 &&
+        same(threads, [THREADS.coding, THREADS.review].toSorted()) &&
+        after.generation === before.generation + 1,
+      proof: {
+        killed: receipt?.killed,
+        processes,
+        coding: coding.words("err").split("\n").slice(-3),
+        review: review.words("err").split("\n").slice(-3),
+      },
     },
   ];
 }
@@ -172,5 +218,13 @@ function forcedFacts(seen: Seen): Fact[] {
 export function factsOf(seen: Seen): Fact[] {
   if (seen.variant === "undrained") return undrainedFacts(seen);
   if (seen.variant === "forced") return forcedFacts(seen);
-  return [inFlightFact(seen), rollFact(seen), askFact(seen), secondFact(seen), killedFact(seen), orderFact(seen), imageFact(seen)];
+  return [
+    inFlightFact(seen),
+    rollFact(seen),
+    askFact(seen),
+    secondFact(seen),
+    killedFact(seen),
+    orderFact(seen),
+    imageFact(seen),
+  ];
 }

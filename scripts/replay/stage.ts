@@ -15,7 +15,14 @@ import { pathsOf, type StatePaths } from "#node/stateFolder.ts";
 import { readBearers } from "#node/tokens.ts";
 import { readSupervisorFile } from "#node/supervisorFile.ts";
 import { writeJsonFile } from "#node/files.ts";
-import { auditSchema, healthSchema, watchFrameSchema, type AuditRow, type Health, type WatchFrame } from "#wire/fleet.ts";
+import {
+  auditSchema,
+  healthSchema,
+  watchFrameSchema,
+  type AuditRow,
+  type Health,
+  type WatchFrame,
+} from "#wire/fleet.ts";
 import type { InsideList } from "#wire/host.ts";
 import { jsonOf } from "#wire/parse.ts";
 import { SCALE, type Evening } from "./evening.ts";
@@ -25,7 +32,9 @@ const root = resolve(import.meta.dirname, "../..");
 export const REPO = "repo:local/switchboard";
 
 const git = (cwd: string, ...args: string[]) =>
-  execa("git", ["-c", "user.name=replay", "-c", "user.email=replay@localhost", "-c", "commit.gpgsign=false", ...args], { cwd });
+  execa("git", ["-c", "user.name=replay", "-c", "user.email=replay@localhost", "-c", "commit.gpgsign=false", ...args], {
+    cwd,
+  });
 
 async function makeRepository(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
@@ -112,13 +121,24 @@ export class Stage {
   }
 
   #env(more: Readonly<Record<string, string>>): Record<string, string> {
-    const kept = Object.entries(process.env).filter(([name, value]) => value !== undefined && !name.startsWith("RESIDENT_"));
-    return { ...Object.fromEntries(kept.map(([name, value]) => [name, value ?? ""])), TIDEGATE_HOME: this.home, NO_COLOR: "1", ...more };
+    const kept = Object.entries(process.env).filter(
+      ([name, value]) => value !== undefined && !name.startsWith("RESIDENT_"),
+    );
+    return {
+      ...Object.fromEntries(kept.map(([name, value]) => [name, value ?? ""])),
+      TIDEGATE_HOME: this.home,
+      NO_COLOR: "1",
+      ...more,
+    };
   }
 
   /** A command line as a person types it, in a process of its own. */
   command(args: readonly string[], more: Readonly<Record<string, string>> = {}): Actor {
-    const actor = new Actor(args, { cwd: this.home, env: this.#env(more), program: join(root, "bin/tidegate") }, this.clock);
+    const actor = new Actor(
+      args,
+      { cwd: this.home, env: this.#env(more), program: join(root, "bin/tidegate") },
+      this.clock,
+    );
     this.actors.push(actor);
     return actor;
   }

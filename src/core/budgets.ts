@@ -133,7 +133,10 @@ export function relationsOf(budgets: Budgets): readonly Relation[] {
     { says: "deploy wait ≥ longest lease + slack", holds: b.deployWaitMs >= b.longestLeaseMs + CLOCK.slackMs },
     { says: "drain asked = deploy wait + margin", holds: b.drainMs === b.deployWaitMs + CLOCK.marginMs },
     { says: "cap ≥ 90 minutes", holds: b.capMs >= CLOCK.capFloorMs },
-    { says: "cap ≥ deploy wait + swap bound + cycle bound", holds: b.capMs >= b.deployWaitMs + CLOCK.swapBoundMs + CLOCK.cycleBoundMs },
+    {
+      says: "cap ≥ deploy wait + swap bound + cycle bound",
+      holds: b.capMs >= b.deployWaitMs + CLOCK.swapBoundMs + CLOCK.cycleBoundMs,
+    },
     { says: "cap ≥ drain asked", holds: b.capMs >= b.drainMs },
     { says: "cap is whole minutes or is rounded down", holds: b.capMinutes * MINUTE <= b.capMs },
     { says: "lease reserve < shortest lease", holds: CLOCK.reserveMs < b.shortestLeaseMs },

@@ -89,7 +89,8 @@ export function readDrain(stored: unknown): Drain | undefined {
   const { id, since, until, by, reason, phase, phaseSince, phaseUntil, deploy } = stored;
   const sealing = readSealing(stored["sealing"]);
   if (!isText(id) || !isInstant(since) || !isInstant(until) || !isText(by) || !isText(reason)) return undefined;
-  if (!isPhase(phase) || !isInstant(phaseSince) || typeof deploy !== "boolean" || sealing === undefined) return undefined;
+  if (!isPhase(phase) || !isInstant(phaseSince) || typeof deploy !== "boolean" || sealing === undefined)
+    return undefined;
   if (phaseUntil !== null && !isInstant(phaseUntil)) return undefined;
   const principal = isText(stored["principal"]) ? stored["principal"] : "unknown";
   const listed = Array.isArray(stored["holds"]) ? stored["holds"] : [];
@@ -165,7 +166,10 @@ export function buried(book: DrainBook, id: string, now: Instant): DrainBook {
   return {
     ...book,
     drains: book.drains.filter((stored) => readDrain(stored)?.id !== id),
-    tombstones: [...book.tombstones.filter((stone) => stone.id !== id && now - stone.at < CLOCK.tombstoneMs), { id, at: now }],
+    tombstones: [
+      ...book.tombstones.filter((stone) => stone.id !== id && now - stone.at < CLOCK.tombstoneMs),
+      { id, at: now },
+    ],
   };
 }
 
@@ -182,7 +186,12 @@ export function decideDrain(book: DrainBook, ask: DrainAsk, now: Instant): Drain
   const asked = now + ask.minutes * MINUTE;
   if (known !== undefined) {
     const pulsed = known.deploy && known.phase === "draining" ? now + CLOCK.pulseBoundMs : known.phaseUntil;
-    const drain = { ...known, until: Math.max(known.until, asked), phaseUntil: pulsed, build: ask.build ?? known.build };
+    const drain = {
+      ...known,
+      until: Math.max(known.until, asked),
+      phaseUntil: pulsed,
+      build: ask.build ?? known.build,
+    };
     return { kind: "renewed", book: withDrain(book, drain), drain };
   }
   const drain: Drain = {

@@ -64,7 +64,10 @@ export type AttachFact =
 /** A new attach, as it arrives. */
 export const attachOf = (ask: AttachAsk): AttachState => ({ ask, replaced: false, effect: { do: "arrive" } });
 
-const answered = (state: AttachState, answer: AttachAnswer): AttachState => ({ ...state, effect: { do: "answer", answer } });
+const answered = (state: AttachState, answer: AttachAnswer): AttachState => ({
+  ...state,
+  effect: { do: "answer", answer },
+});
 
 function afterArrival(state: AttachState, arrival: Arrival, seal: Seal | null): AttachState {
   switch (arrival.kind) {
@@ -119,7 +122,9 @@ function afterProvision(state: AttachState, work: Provision, fact: AttachFact): 
   const { row, again } = work;
   if (fact.kind === "provisioned") return { ...state, effect: { do: "admit", row, again } };
   if (fact.kind !== "notProvisioned") return state;
-  return again ? answered(state, { kind: "failed", why: fact.why }) : { ...state, effect: { do: "drop", row, why: fact.why } };
+  return again
+    ? answered(state, { kind: "failed", why: fact.why })
+    : { ...state, effect: { do: "drop", row, why: fact.why } };
 }
 
 /** Another generation's admission is not this one's: it is judged by the row as it now is, so that the row names who holds the run. */
@@ -144,7 +149,10 @@ export function nextAttach(state: AttachState, fact: AttachFact): AttachState {
       return afterProvision(state, effect, fact);
     case "admit":
       if (fact.kind !== "admitted") return state;
-      return answered(state, fact.row === null ? { kind: "leaseSpent" } : { kind: "admitted", row: fact.row, again: effect.again });
+      return answered(
+        state,
+        fact.row === null ? { kind: "leaseSpent" } : { kind: "admitted", row: fact.row, again: effect.again },
+      );
     case "drop":
       return fact.kind === "dropped" ? answered(state, { kind: "failed", why: effect.why }) : state;
     case "join":

@@ -16,7 +16,12 @@ export interface LookAsk {
 }
 
 export type LookAnswer =
-  | { readonly kind: "open"; readonly book: DrainBook; readonly parentUntil: Instant | null; readonly sealStands: boolean }
+  | {
+      readonly kind: "open";
+      readonly book: DrainBook;
+      readonly parentUntil: Instant | null;
+      readonly sealStands: boolean;
+    }
   | { readonly kind: "closed"; readonly drain: Drain };
 
 /** Whether the seal of this attempt stands: its drain lives and its swap has begun (protocol.md, `POST /seal`). */

@@ -60,7 +60,13 @@ export function applyWord(entry: Entry, word: Word): Entry {
   const stays = (one: Counted): boolean =>
     one.incarnation > word.incarnation ||
     (one.incarnation === word.incarnation && (one.n > word.looks.last || word.looks.open.includes(one.n)));
-  return { ...entry, incarnation: word.incarnation, seq: word.seq, rows: word.rows, counted: entry.counted.filter(stays) };
+  return {
+    ...entry,
+    incarnation: word.incarnation,
+    seq: word.seq,
+    rows: word.rows,
+    counted: entry.counted.filter(stays),
+  };
 }
 
 /** The fleet's sum, or one resident's. */

@@ -29,7 +29,10 @@ export interface AttachAsk {
   readonly remainingMs: Ms | null;
   readonly parent: string | null;
   /** Who says that the run registered on this thread is over: nobody, a person, or the ledger naming that run. */
-  readonly replace: { readonly by: "nobody" } | { readonly by: "person" } | { readonly by: "ledger"; readonly runId: string };
+  readonly replace:
+    | { readonly by: "nobody" }
+    | { readonly by: "person" }
+    | { readonly by: "ledger"; readonly runId: string };
 }
 
 /**
@@ -59,6 +62,10 @@ export function nextLeaseEnd(rows: readonly Registration[]): Instant | null {
 }
 
 /** A row with no operation and no process for a while: named by `drain status`, ended only by its lease or an admin. */
-export function isSuspect(row: Registration, alive: { readonly ops: number; readonly processes: number }, now: Instant): boolean {
+export function isSuspect(
+  row: Registration,
+  alive: { readonly ops: number; readonly processes: number },
+  now: Instant,
+): boolean {
   return row.state === "running" && alive.ops === 0 && alive.processes === 0 && now >= row.since + CLOCK.suspectAfterMs;
 }

@@ -54,7 +54,9 @@ export function nextRelease(state: ReleaseState, fact: ReleaseFact, now: Instant
     case "note":
       if (fact.kind !== "noted") return state;
       if (fact.row === null) return answered(state, "absent");
-      return mayEnd(by, fact.row, now) ? { ...state, effect: { do: "stop", row: fact.row } } : answered(state, "superseded");
+      return mayEnd(by, fact.row, now)
+        ? { ...state, effect: { do: "stop", row: fact.row } }
+        : answered(state, "superseded");
     case "stop":
       return fact.kind === "stopped" ? { ...state, effect: { do: "end", row: effect.row } } : state;
     case "end":

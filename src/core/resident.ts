@@ -93,7 +93,12 @@ function mayReplace(ask: AttachAsk, row: Registration): boolean {
 
 /** What the registry said when asked; `sealStands` answers for the seal that was named in the question. */
 export type Look =
-  | { readonly kind: "open"; readonly parentUntil: Instant | null; readonly sealStands: boolean; readonly asked: number | null }
+  | {
+      readonly kind: "open";
+      readonly parentUntil: Instant | null;
+      readonly sealStands: boolean;
+      readonly asked: number | null;
+    }
   | { readonly kind: "unreadable" };
 
 /** An attach with what the registry said of it. */
@@ -119,20 +124,24 @@ function sealForbids(seal: Seal, look: Look, now: Instant): boolean {
  */
 export function rowStep(store: ResidentStore, asked: Looked, budgets: Budgets, now: Instant): Stepped<RowFound> {
   const { ask, look } = asked;
-  if (store.seal !== null && sealForbids(store.seal, look, now)) return same(store, { kind: "sealed", seal: store.seal });
+  if (store.seal !== null && sealForbids(store.seal, look, now))
+    return same(store, { kind: "sealed", seal: store.seal });
   const taken = store.rows.find((row) => row.threadKey === ask.threadKey);
   if (taken !== undefined) return same(store, { kind: "taken", row: taken });
   const parentUntil = look.kind === "open" ? look.parentUntil : null;
-  const written = withRow({ ...store, seal: null }, {
-    runId: ask.runId,
-    threadKey: ask.threadKey,
-    kind: parentUntil === null ? ask.kind : "child",
-    generation: ask.generation,
-    state: "attaching",
-    since: now,
-    leaseUntil: leaseUntilOf(ask, parentUntil, budgets, now),
-    parent: ask.parent,
-  });
+  const written = withRow(
+    { ...store, seal: null },
+    {
+      runId: ask.runId,
+      threadKey: ask.threadKey,
+      kind: parentUntil === null ? ask.kind : "child",
+      generation: ask.generation,
+      state: "attaching",
+      since: now,
+      leaseUntil: leaseUntilOf(ask, parentUntil, budgets, now),
+      parent: ask.parent,
+    },
+  );
   return { store: written.store, found: { kind: "written", row: written.found } };
 }
 

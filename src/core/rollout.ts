@@ -12,7 +12,19 @@ export type DeployMode = (typeof DEPLOY_MODES)[number];
 
 /** Every effect by name; a test kills the deployer before and after each. */
 export const DEPLOY_EFFECTS = [
-  "preflight", "drain", "mint", "look", "pause", "pulse", "seal", "confirm", "upload", "readBack", "liveGate", "lift", "done",
+  "preflight",
+  "drain",
+  "mint",
+  "look",
+  "pause",
+  "pulse",
+  "seal",
+  "confirm",
+  "upload",
+  "readBack",
+  "liveGate",
+  "lift",
+  "done",
 ] as const;
 export type DeployEffectName = (typeof DEPLOY_EFFECTS)[number];
 
@@ -26,7 +38,11 @@ export type DeployEffect =
   /** Read the fleet, asking the residents afresh that the sum calls busy. */
   | { readonly do: "look" }
   /** Wait for the watch, at the latest until `at`. */
-  | { readonly do: "pause"; readonly at: Instant; readonly then: "look" | "readBack" | "liveGate" | "drain" | "pulse" | "seal" }
+  | {
+      readonly do: "pause";
+      readonly at: Instant;
+      readonly then: "look" | "readBack" | "liveGate" | "drain" | "pulse" | "seal";
+    }
   /** Renew the drain. */
   | { readonly do: "pulse" }
   | { readonly do: "seal" }
@@ -43,7 +59,13 @@ export type DeployEffect =
 
 export type DeployStop =
   | { readonly kind: "deployed" }
-  | { readonly kind: "refused"; readonly by: Exclude<Preflight, { kind: "clear" }> | { readonly kind: "uploadRefused"; readonly why: string } | { readonly kind: "sealTaken" } }
+  | {
+      readonly kind: "refused";
+      readonly by:
+        | Exclude<Preflight, { kind: "clear" }>
+        | { readonly kind: "uploadRefused"; readonly why: string }
+        | { readonly kind: "sealTaken" };
+    }
   | { readonly kind: "failed"; readonly why: string }
   | { readonly kind: "denied"; readonly why: string }
   | { readonly kind: "unknown" }
@@ -163,7 +185,9 @@ function afterView(state: DeployState, view: FleetView, served: Served, now: Ins
   const seen = { ...state, view, fromGeneration, nextLookAt: now + CLOCK.lookMs };
   const judged = decidePreflight(view, state.drainId);
   if (judged.kind === "protocolApart" || judged.kind === "deployInProgress") {
-    return state.mode === "forced" && judged.kind === "protocolApart" ? to(seen, { do: "upload" }) : finish(seen, { kind: "refused", by: judged });
+    return state.mode === "forced" && judged.kind === "protocolApart"
+      ? to(seen, { do: "upload" })
+      : finish(seen, { kind: "refused", by: judged });
   }
   if (state.mode === "forced") return to(seen, { do: "upload" });
   if (judged.kind === "unreadable") return unreadable(seen, judged.what, now);
@@ -198,10 +222,14 @@ function afterLost(state: DeployState, why: string, now: Instant): DeployState {
   const { effect } = state;
   if (effect.do === "drain" || effect.do === "pulse" || effect.do === "seal") return again(state, effect.do, why, now);
   if (effect.do === "confirm") {
-    return state.tries + 1 < LIMIT.tries ? { ...state, tries: state.tries + 1 } : finish(state, { kind: "failed", why });
+    return state.tries + 1 < LIMIT.tries
+      ? { ...state, tries: state.tries + 1 }
+      : finish(state, { kind: "failed", why });
   }
   if (effect.do === "lift") {
-    return state.tries + 1 < 2 ? { ...state, tries: state.tries + 1 } : to({ ...state, lifted: "lost" }, { do: "done" });
+    return state.tries + 1 < 2
+      ? { ...state, tries: state.tries + 1 }
+      : to({ ...state, lifted: "lost" }, { do: "done" });
   }
   if (effect.do === "upload") return afterUpload(state, "unknown", why, now);
   return afterUnreadable(state, why, now);
@@ -312,7 +340,10 @@ function afterFact(state: DeployState, fact: Exclude<DeployFact, { kind: "woke" 
     case "drained":
       return afterDrained(state, fact.drain, now);
     case "busy":
-      return finish({ ...state, asked: false }, { kind: "refused", by: { kind: "deployInProgress", drain: fact.drain } });
+      return finish(
+        { ...state, asked: false },
+        { kind: "refused", by: { kind: "deployInProgress", drain: fact.drain } },
+      );
     case "over":
       return afterOver(state, now);
     case "denied":

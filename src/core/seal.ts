@@ -89,7 +89,12 @@ export type SealEffect =
   /** One registry step: `finishSeal`. */
   | { readonly do: "finish"; readonly attempt: number }
   /** One registry step, `abandonSeal`, then tell each of these residents; a lost word costs nothing. */
-  | { readonly do: "unseal"; readonly resources: readonly string[]; readonly attempt: number; readonly result: SealResult }
+  | {
+      readonly do: "unseal";
+      readonly resources: readonly string[];
+      readonly attempt: number;
+      readonly result: SealResult;
+    }
   | { readonly do: "answer"; readonly result: SealResult };
 
 /** Where one `POST /seal` stands. `without` names residents that a person left out for a reason. */

@@ -34,7 +34,12 @@ export function parseDuration(text: string): Ms | undefined {
 export function formatDuration(span: Ms): string {
   let left = Math.max(0, Math.floor(span / SECOND)) * SECOND;
   const parts: [string, number][] = [];
-  for (const [name, size] of [["d", DAY], ["h", HOUR], ["m", MINUTE], ["s", SECOND]] as const) {
+  for (const [name, size] of [
+    ["d", DAY],
+    ["h", HOUR],
+    ["m", MINUTE],
+    ["s", SECOND],
+  ] as const) {
     if (left >= size || parts.length > 0) parts.push([name, Math.floor(left / size)]);
     left %= size;
   }

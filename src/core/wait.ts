@@ -100,7 +100,9 @@ export function nextWait(state: WaitState, answer: WaitAnswer, now: Instant): Wa
 export function wakeWait(state: WaitState, now: Instant): WaitState {
   if (state.step.do !== "pause") return state;
   const spent = state.step.cause === "draining" && now >= state.deadline;
-  return spent ? { ...settledDrain(state, now), step: { do: "spent", cause: "draining" } } : { ...state, step: { do: "attach" } };
+  return spent
+    ? { ...settledDrain(state, now), step: { do: "spent", cause: "draining" } }
+    : { ...state, step: { do: "attach" } };
 }
 
 /** What a binding carries of the wait: all of it, and the drain's share. */

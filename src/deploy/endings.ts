@@ -95,7 +95,8 @@ function headOf(state: DeployState, receipt: Receipt): Line {
   if (state.outcome === "unknown") return { level: "error", text: `unknown whether it landed — ${why}` };
   if (stop?.kind === "failed" && state.outcome === "failed")
     return { level: "error", text: `the swap failed — ${why}` };
-  if (state.outcome === "landed") return { level: "warning", text: `deployed ${receipt.build.to.commit}, not seen served — ${why}` };
+  if (state.outcome === "landed")
+    return { level: "warning", text: `deployed ${receipt.build.to.commit}, not seen served — ${why}` };
   const level = stop?.kind === "stopped" ? "warning" : "error";
   return { level, text: `nothing deployed — ${why}` };
 }

@@ -178,7 +178,12 @@ async function serves(parts: FleetPortParts, state: DeployState, signal: AbortSi
 }
 
 /** The old release is served still. Whoever carried the upload out may know that it ended without landing. */
-async function ended(parts: FleetPortParts, state: DeployState, fact: DeployFact, signal: AbortSignal): Promise<Performed> {
+async function ended(
+  parts: FleetPortParts,
+  state: DeployState,
+  fact: DeployFact,
+  signal: AbortSignal,
+): Promise<Performed> {
   const uploaded = await parts.step.swap.recall(state.drainId, signal).catch(() => undefined);
   const over = uploaded !== undefined && uploaded.outcome !== "landed" && uploaded.outcome !== "unknown";
   return over ? { fact: uploadedFact(uploaded), seen: [{ kind: "uploaded", uploaded }] } : { fact };

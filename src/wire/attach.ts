@@ -10,7 +10,10 @@ import { idSchema, resourceSchema, threadKeySchema } from "./names.ts";
 const plain = (chars: number): z.ZodString => z.string().max(chars).refine(noNul, "has a NUL");
 const path = z.string().min(1, "is empty").max(1_000).refine(noNul, "has a NUL");
 
-const span = z.number("must be whole milliseconds").int("must be whole milliseconds").nonnegative("must not be negative");
+const span = z
+  .number("must be whole milliseconds")
+  .int("must be whole milliseconds")
+  .nonnegative("must not be negative");
 
 /** `POST /attach`. `longestLeaseMs` bounds the lease; a caller without one leaves `remainingMs` out. */
 export const attachBodySchema = (longestLeaseMs: number) =>

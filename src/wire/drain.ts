@@ -8,7 +8,11 @@ import type { Problem } from "./errors.ts";
 import { idSchema } from "./names.ts";
 import { parseWith } from "./parse.ts";
 
-export const buildSchema = z.object({ commit: z.string().max(80), bundle: z.string().max(80), image: z.string().max(80) });
+export const buildSchema = z.object({
+  commit: z.string().max(80),
+  bundle: z.string().max(80),
+  image: z.string().max(80),
+});
 
 const textSchema = (chars: number): z.ZodString =>
   z.string("is missing: a text").min(1, "is empty").max(chars, `is longer than ${chars} characters`);
@@ -41,7 +45,10 @@ export const undrainBodySchema = z
     outcome: z.enum(UPLOAD_OUTCOMES, `must be one of ${UPLOAD_OUTCOMES.join(", ")}`).default("unknown"),
     force: z.boolean().default(false),
   })
-  .refine((body) => body.id !== undefined || body.force, { path: ["id"], message: "is missing: the drain's id, or force as admin" });
+  .refine((body) => body.id !== undefined || body.force, {
+    path: ["id"],
+    message: "is missing: the drain's id, or force as admin",
+  });
 export type UndrainBody = z.infer<typeof undrainBodySchema>;
 
 /** `POST /seal`. */
@@ -60,7 +67,11 @@ export const drainsSchema = z.object({
 export type Drains = z.infer<typeof drainsSchema>;
 
 /** The answer to `POST /drain` and to a `POST /seal` that succeeded. */
-export const drainAnswerSchema = z.object({ now: z.number(), kind: z.enum(["created", "renewed", "sealed"]), drain: drainSchema });
+export const drainAnswerSchema = z.object({
+  now: z.number(),
+  kind: z.enum(["created", "renewed", "sealed"]),
+  drain: drainSchema,
+});
 
 /** The answer to `POST /undrain`. `deferredUntil`: an upload may still land, so the fleet reopens by itself then. */
 export const undrainAnswerSchema = z.object({

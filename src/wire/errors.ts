@@ -11,41 +11,133 @@ interface ErrorKind {
 
 /** The table (docs/errors.md is written from it). */
 export const ERRORS = {
-  BAD_FIELD: { status: 400, title: "A field is not acceptable", next: "Correct the named field and send the request again." },
+  BAD_FIELD: {
+    status: 400,
+    title: "A field is not acceptable",
+    next: "Correct the named field and send the request again.",
+  },
   BAD_JSON: { status: 400, title: "The body is not JSON", next: "Send a JSON object." },
-  NO_BEARER: { status: 401, title: "No bearer", next: "Send `Authorization: Bearer …`; on this machine the tokens lie in .tidegate/tokens.json." },
-  BAD_BEARER: { status: 401, title: "An unknown bearer", next: "Use a bearer of this fleet; after a rotation read .tidegate/tokens.json again." },
-  BEYOND_SCOPE: { status: 403, title: "The bearer's scope does not reach this route", next: "Use a bearer of a scope that the detail names." },
+  NO_BEARER: {
+    status: 401,
+    title: "No bearer",
+    next: "Send `Authorization: Bearer …`; on this machine the tokens lie in .tidegate/tokens.json.",
+  },
+  BAD_BEARER: {
+    status: 401,
+    title: "An unknown bearer",
+    next: "Use a bearer of this fleet; after a rotation read .tidegate/tokens.json again.",
+  },
+  BEYOND_SCOPE: {
+    status: 403,
+    title: "The bearer's scope does not reach this route",
+    next: "Use a bearer of a scope that the detail names.",
+  },
   NO_ROUTE: { status: 404, title: "No such route", next: "See docs/wire.md for the routes." },
-  NO_SUCH_RESIDENT: { status: 404, title: "No such resident", next: "See `tidegate repo list`, or onboard it with `tidegate repo add`." },
+  NO_SUCH_RESIDENT: {
+    status: 404,
+    title: "No such resident",
+    next: "See `tidegate repo list`, or onboard it with `tidegate repo add`.",
+  },
   NO_SUCH_RUN: { status: 404, title: "No such run in flight", next: "See `tidegate status` for the runs in flight." },
   NO_SUCH_PROCESS: { status: 404, title: "No such process", next: "Start it with /exec first." },
-  NO_SUCH_FILE: { status: 404, title: "No such file in the worktree", next: "Name a path inside the thread's worktree." },
+  NO_SUCH_FILE: {
+    status: 404,
+    title: "No such file in the worktree",
+    next: "Name a path inside the thread's worktree.",
+  },
   WRONG_METHOD: { status: 405, title: "The route has another method", next: "Use the method that the detail names." },
-  THREAD_BUSY: { status: 409, title: "Another run holds this thread", next: "Wait for it, stop it, use another --thread, or take its place with --replace." },
+  THREAD_BUSY: {
+    status: 409,
+    title: "Another run holds this thread",
+    next: "Wait for it, stop it, use another --thread, or take its place with --replace.",
+  },
   OLD_GENERATION: { status: 409, title: "A newer generation holds this run", next: "Stop: the run goes on elsewhere." },
   LEASE_SPENT: { status: 409, title: "The run's lease is over", next: "Ask again with a longer --lease." },
   NEEDS_ATTACH: { status: 409, title: "No run of this thread is registered", next: "Attach first." },
-  DEPLOY_IN_PROGRESS: { status: 409, title: "Another deploy is under way", next: "Wait for it; a dead one ends by itself within two minutes. An admin may lift it: `tidegate drain lift`." },
-  SEAL_BUSY: { status: 409, title: "Not every resident could promise to be quiet", next: "Wait for the residents that the detail names, then ask again." },
-  MEMBERSHIP_FROZEN: { status: 409, title: "A swap is under way", next: "Try again once the fleet has reopened: `tidegate drain status`." },
-  RESIDENT_EXISTS: { status: 409, title: "The resident exists already", next: "Choose another --name, or remove it first: `tidegate repo remove`." },
-  RESIDENT_BUSY: { status: 409, title: "Runs are in flight on this resident", next: "Wait for them; `tidegate status` names them." },
+  DEPLOY_IN_PROGRESS: {
+    status: 409,
+    title: "Another deploy is under way",
+    next: "Wait for it; a dead one ends by itself within two minutes. An admin may lift it: `tidegate drain lift`.",
+  },
+  SEAL_BUSY: {
+    status: 409,
+    title: "Not every resident could promise to be quiet",
+    next: "Wait for the residents that the detail names, then ask again.",
+  },
+  MEMBERSHIP_FROZEN: {
+    status: 409,
+    title: "A swap is under way",
+    next: "Try again once the fleet has reopened: `tidegate drain status`.",
+  },
+  RESIDENT_EXISTS: {
+    status: 409,
+    title: "The resident exists already",
+    next: "Choose another --name, or remove it first: `tidegate repo remove`.",
+  },
+  RESIDENT_BUSY: {
+    status: 409,
+    title: "Runs are in flight on this resident",
+    next: "Wait for them; `tidegate status` names them.",
+  },
   DRAIN_OVER: { status: 410, title: "This drain is over", next: "Start anew with a new id." },
   TOO_LARGE: { status: 413, title: "The body is too large", next: "Send less; the detail names the limit." },
-  WRONG_CONTENT_TYPE: { status: 415, title: "The body has another content type", next: "Send `Content-Type: application/json`." },
-  NOT_A_REPOSITORY: { status: 422, title: "Not a git repository", next: "Name a folder with a git repository, or a URL that `git clone` takes." },
-  NO_SUCH_REF: { status: 422, title: "The ref does not exist", next: "See the repository's branches: `git ls-remote --heads <url>`." },
-  SETUP_FAILED: { status: 422, title: "The repository's setup command failed", next: "Run it by hand in a clone, then correct it: `tidegate repo add --setup`." },
-  NOT_STARTED: { status: 422, title: "The command could not be started", next: "Check its name and that it is on the container's PATH." },
-  PUSH_FAILED: { status: 422, title: "The push was refused", next: "The work is kept on its branch in the mirror; push it by hand." },
-  FILE_OUTSIDE: { status: 422, title: "The path leaves the worktree", next: "Name a path inside the thread's worktree." },
-  AGENT_FAILED: { status: 502, title: "The agent in the container failed", next: "See the container's log in .tidegate/containers." },
+  WRONG_CONTENT_TYPE: {
+    status: 415,
+    title: "The body has another content type",
+    next: "Send `Content-Type: application/json`.",
+  },
+  NOT_A_REPOSITORY: {
+    status: 422,
+    title: "Not a git repository",
+    next: "Name a folder with a git repository, or a URL that `git clone` takes.",
+  },
+  NO_SUCH_REF: {
+    status: 422,
+    title: "The ref does not exist",
+    next: "See the repository's branches: `git ls-remote --heads <url>`.",
+  },
+  SETUP_FAILED: {
+    status: 422,
+    title: "The repository's setup command failed",
+    next: "Run it by hand in a clone, then correct it: `tidegate repo add --setup`.",
+  },
+  NOT_STARTED: {
+    status: 422,
+    title: "The command could not be started",
+    next: "Check its name and that it is on the container's PATH.",
+  },
+  PUSH_FAILED: {
+    status: 422,
+    title: "The push was refused",
+    next: "The work is kept on its branch in the mirror; push it by hand.",
+  },
+  FILE_OUTSIDE: {
+    status: 422,
+    title: "The path leaves the worktree",
+    next: "Name a path inside the thread's worktree.",
+  },
+  AGENT_FAILED: {
+    status: 502,
+    title: "The agent in the container failed",
+    next: "See the container's log in .tidegate/containers.",
+  },
   INTERNAL: { status: 500, title: "An error inside the fleet", next: "See .tidegate/log by the request id." },
-  DRAINING: { status: 503, title: "The fleet is drained: attach refused", next: "Wait; the record says why and until when." },
+  DRAINING: {
+    status: 503,
+    title: "The fleet is drained: attach refused",
+    next: "Wait; the record says why and until when.",
+  },
   ROLLING: { status: 503, title: "The container is not there right now", next: "Try again in a few seconds." },
-  UNREACHABLE: { status: 503, title: "The fleet cannot be reached", next: "See whether it is up: `npx tidegate status`; start it with `npm start`." },
-  UNREADABLE: { status: 503, title: "A part of the fleet cannot be read", next: "See `tidegate status`, then .tidegate/log." },
+  UNREACHABLE: {
+    status: 503,
+    title: "The fleet cannot be reached",
+    next: "See whether it is up: `npx tidegate status`; start it with `npm start`.",
+  },
+  UNREADABLE: {
+    status: 503,
+    title: "A part of the fleet cannot be read",
+    next: "See `tidegate status`, then .tidegate/log.",
+  },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -86,7 +178,9 @@ export class TidegateError extends Error {
 
 /** The problem that a thrown value carries, also after a trip over RPC, or undefined. */
 export function problemIn(thrown: unknown): Problem | undefined {
-  return typeof thrown === "object" && thrown !== null && "problem" in thrown ? parseProblem(thrown.problem) : undefined;
+  return typeof thrown === "object" && thrown !== null && "problem" in thrown
+    ? parseProblem(thrown.problem)
+    : undefined;
 }
 
 /** Throws a problem; for the edge, where the one `onError` answers with it. */

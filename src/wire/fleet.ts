@@ -64,7 +64,9 @@ export const residentsSchema = z.object({
   residents: z.array(residentRowSchema),
   runs: z.array(runRowSchema),
   /** Runs that met the closed door and have not come in, in order of arrival. */
-  waiting: z.array(z.object({ runId: z.string(), resource: z.string(), threadKey: z.string(), since: z.number() })).default([]),
+  waiting: z
+    .array(z.object({ runId: z.string(), resource: z.string(), threadKey: z.string(), since: z.number() }))
+    .default([]),
   attaching: z.number(),
   quietBy: z.number().nullable(),
   /** The longest lease and the cap of a drain in minutes, as this fleet is configured. */

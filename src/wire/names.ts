@@ -15,7 +15,10 @@ export const resourceSchema = z
 export const threadKeySchema = z
   .string("is missing: a thread such as cli:8f2c")
   .max(LIMIT.threadKeyChars, `is longer than ${LIMIT.threadKeyChars} characters`)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/, "has a character that a thread cannot have; letters, digits and . _ : @ / - are fine");
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/,
+    "has a character that a thread cannot have; letters, digits and . _ : @ / - are fine",
+  );
 
 /** A run, a process or a drain: an id that its asker minted. */
 export const idSchema = z

@@ -80,7 +80,10 @@ test("drains, rows and audit survive SIGTERM and SIGKILL; the run goes on, until
   const after = await kept();
   assert.deepEqual([after.drains, after.runs], [before.drains, []], "no row holds up what comes next");
   assert.deepEqual(after.rows.slice(0, before.rows.length), before.rows);
-  assert.deepEqual(new Set(after.rows.slice(before.rows.length).map((row) => row.what)), new Set(["released", "releaseRun"]));
+  assert.deepEqual(
+    new Set(after.rows.slice(before.rows.length).map((row) => row.what)),
+    new Set(["released", "releaseRun"]),
+  );
   assert.equal((await fleet.attach(run)).problem?.code, "DRAINING", "it is a new run now");
   await fleet.reopen();
 });

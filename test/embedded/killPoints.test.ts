@@ -24,7 +24,7 @@ const POINTS: readonly KillPoint[] = DEPLOY_EFFECTS.flatMap(
 );
 const LOOK_EVERY_MS = 2 * REAL.lookEveryMs;
 /** How many stacks die at the same time. */
-const STACKS = 3;
+const STACKS = 5;
 
 const reached: string[] = [];
 const measured: string[] = [];

@@ -17,7 +17,16 @@ function machinePaths(content: string): string[] {
 test("a machine's own folders are seen", () => {
   const bad = ["work", "root", "farm", "home/ann", "Users/ann"].map((folder) => `cd "/${folder}/x"`);
   for (const line of bad) assert.equal(machinePaths(line).length, 1, line);
-  const good = ["./work/x", "~/src/app", "src/root/x", "/usr/bin/git", "https://a.b/workers", "/home", "$ROOT/home/x", "/work stays on/"];
+  const good = [
+    "./work/x",
+    "~/src/app",
+    "src/root/x",
+    "/usr/bin/git",
+    "https://a.b/workers",
+    "/home",
+    "$ROOT/home/x",
+    "/work stays on/",
+  ];
   for (const line of good) assert.deepEqual(machinePaths(line), [], line);
 });
 

@@ -110,7 +110,12 @@ test("a deploy of which little is known, and one that killed", () => {
     ],
     reopened: { at: "unknown", cause: "unknown", stillClosedBy: "unknown" },
   }).join("\n");
-  for (const words of [/closed +never: this deploy did not drain/, /killed +1/, /pid 7 {3}r1/, /waited +r2 \(cli:r2\) 1m, r3 \(cli:r3\) 1m, then gave up/])
+  for (const words of [
+    /closed +never: this deploy did not drain/,
+    /killed +1/,
+    /pid 7 {3}r1/,
+    /waited +r2 \(cli:r2\) 1m, r3 \(cli:r3\) 1m, then gave up/,
+  ])
     assert.match(killed, words);
   const held = receiptLines({
     ...RECEIPT,

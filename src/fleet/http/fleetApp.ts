@@ -200,8 +200,6 @@ export function fleetApp(rootOf: (env: Env) => Root): Hono<{ Bindings: Env }> {
         : problemOf("NO_ROUTE", context.req.path);
     return answerProblem(rootOf(context.env), context, requestIdOf(context.req.raw), { problem });
   });
-  app.onError((error, context) =>
-    answerProblem(rootOf(context.env), context, requestIdOf(context.req.raw), error),
-  );
+  app.onError((error, context) => answerProblem(rootOf(context.env), context, requestIdOf(context.req.raw), error));
   return app;
 }

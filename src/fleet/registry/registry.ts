@@ -75,7 +75,9 @@ export function noteUnreadable({ store, root }: Registry, resource: string, why:
 function noteReleased({ store, root, audit }: Registry, before: Entry, after: Entry): void {
   const now = root.clock.now();
   if (liveDrains(store.book(), now).length === 0) return;
-  const ended = before.rows.filter((row) => row.state === "running" && !after.rows.some((kept) => kept.runId === row.runId));
+  const ended = before.rows.filter(
+    (row) => row.state === "running" && !after.rows.some((kept) => kept.runId === row.runId),
+  );
   for (const { runId } of ended) {
     audit.add({ what: "released", principal: "resident", resource: after.resource, runId }, now);
   }

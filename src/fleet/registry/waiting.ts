@@ -18,7 +18,10 @@ export function endWaiting({ store, root, audit }: Registry, runId: string, admi
   store.dropWaiting(runId);
   const now = root.clock.now();
   const reason = `${now - waited.since} ms at the closed door`;
-  audit.add({ what: admitted ? "waited" : "gaveUp", principal: "registry", resource: waited.resource, runId, reason }, now);
+  audit.add(
+    { what: admitted ? "waited" : "gaveUp", principal: "registry", resource: waited.resource, runId, reason },
+    now,
+  );
 }
 
 /** Before a drain closes an open fleet nobody waits: what is noted still is of callers that died. */

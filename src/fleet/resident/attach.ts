@@ -95,7 +95,14 @@ async function askRegistry(work: Work, seal: number | null): Promise<AttachFact>
   const { resident, ask } = work;
   const look = openLook(resident);
   work.look = look;
-  const question = { resource: resident.resource, runId: ask.runId, threadKey: ask.threadKey, look, parent: ask.parent, seal };
+  const question = {
+    resource: resident.resource,
+    runId: ask.runId,
+    threadKey: ask.threadKey,
+    look,
+    parent: ask.parent,
+    seal,
+  };
   try {
     const reply = await within(REAL.requestMs, registryOf(resident.env).look(question));
     if (reply === undefined) throw new Error("it does not answer");

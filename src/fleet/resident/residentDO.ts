@@ -138,7 +138,12 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     const { runId, generation } = parsed.value;
     const released = await release(resident, runId, { who: "caller", generation });
     // A run that was never admitted may have met the closed door; telling that it left is all there is to do, and may be lost.
-    if (released.kind === "absent") this.ctx.waitUntil(registryOf(this.env).gaveUp(runId).catch(() => undefined));
+    if (released.kind === "absent")
+      this.ctx.waitUntil(
+        registryOf(this.env)
+          .gaveUp(runId)
+          .catch(() => undefined),
+      );
     return Response.json(released);
   }
 

@@ -12,7 +12,12 @@ import { MINUTE } from "#core/time.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-const factSchema = z.object({ says: z.string(), found: z.string(), holds: z.boolean(), proof: z.record(z.string(), z.unknown()) });
+const factSchema = z.object({
+  says: z.string(),
+  found: z.string(),
+  holds: z.boolean(),
+  proof: z.record(z.string(), z.unknown()),
+});
 const eveningSchema = z.object({
   variant: z.string(),
   timeline: z.array(z.object({ what: z.string(), at: z.number().optional() })),
@@ -21,17 +26,27 @@ const eveningSchema = z.object({
 type Evening = z.infer<typeof eveningSchema>;
 
 async function replay(...args: string[]): Promise<{ exit: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, ["scripts/replay.ts", ...args], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), child.exitCode === null ? once(child, "exit") : null]);
+  const child = spawn(process.execPath, ["scripts/replay.ts", ...args], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [out, err] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    child.exitCode === null ? once(child, "exit") : null,
+  ]);
   return { exit: child.exitCode, out, err };
 }
 
 async function evening(variant: string, ...sets: string[]): Promise<Evening> {
   const { exit, out, err } = await replay(variant, "--json", ...sets.flatMap((set) => ["--set", set]));
-  const { evenings } = z.object({ evenings: z.array(eveningSchema).length(1) }).parse(JSON.parse(out === "" ? "{}" : out));
+  const { evenings } = z
+    .object({ evenings: z.array(eveningSchema).length(1) })
+    .parse(JSON.parse(out === "" ? "{}" : out));
   const [played] = evenings;
   assert.ok(played !== undefined);
-  for (const { says, found, holds, proof } of played.facts) assert.ok(holds, `${says}\nfound: ${found}\n${JSON.stringify(proof, null, 1)}\n${err}`);
+  for (const { says, found, holds, proof } of played.facts)
+    assert.ok(holds, `${says}\nfound: ${found}\n${JSON.stringify(proof, null, 1)}\n${err}`);
   assert.equal(exit, 0);
   return played;
 }
@@ -47,7 +62,10 @@ test("the evening: nobody is killed, the late ask starts on the new generation, 
   assert.ok(at("the swap") >= at("the coding child releases"));
   const waited = Number(/after waiting (\d+)s/.exec(played.facts.map((fact) => fact.found).join("\n"))?.[1] ?? "0");
   const door = at("the waiting ask starts") - at("a new ask waits");
-  assert.ok(Math.abs(waited * 1_000 - door) < 2 * MINUTE, `the opening line names ${waited} s, the door was closed for ${door} ms`);
+  assert.ok(
+    Math.abs(waited * 1_000 - door) < 2 * MINUTE,
+    `the opening line names ${waited} s, the door was closed for ${door} ms`,
+  );
   assert.ok(waited > 20 * 60, "five minutes more than the evening's own");
 });
 
