@@ -6,7 +6,7 @@ import { end, start, sweep, type Marked } from "./children.ts";
 import { root, type CommandStage, type Stage, type TestStage } from "./stages.ts";
 import { newsSchema, type FilesOrder } from "./testFiles.ts";
 
-/** How a stage went. `absent`: it has no tests yet. */
+/** How a stage went. `absent`: it has no tests, which is a failure. */
 export interface Outcome {
   readonly passed: number;
   readonly failed: number;

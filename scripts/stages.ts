@@ -38,19 +38,6 @@ export interface TestStage extends StageBase {
 
 export type Stage = CommandStage | TestStage;
 
-/** Stages that must have tests: an absent folder fails them. The others say `absent` until they are written. */
-export const required: readonly string[] = [
-  "lint",
-  "types",
-  "tidy",
-  "docs",
-  "unit",
-  "explorer",
-  "replay",
-  "embedded",
-  "e2e",
-];
-
 /** Where code is. A linter that is given no folder lints node_modules. */
 const codeFolders = ["src", "test", "scripts"];
 

@@ -60,7 +60,8 @@ export async function writeInside(
       await rename(beside, at(folder, names));
     } catch (error) {
       await rm(beside, { force: true });
-      throw error;
+      // The folder was taken away between two steps: the descriptor still names it, and it takes no file any more.
+      throw errnoOf(error) === "ENOENT" ? new AgentError("NO_SUCH_FILE", path) : error;
     }
     return { path, size: content.data.length, created: before === undefined };
   });
