@@ -1,6 +1,5 @@
 // `tidegate status`, also plain `tidegate`: the one screen. What cannot be read is said to be unknown.
 
-import { createLogUpdate } from "log-update";
 import type { Command } from "commander";
 import { CLOCK } from "#core/budgets.ts";
 import { SECOND } from "#core/time.ts";
@@ -50,9 +49,10 @@ async function once(cli: Cli): Promise<void> {
 }
 
 /** Draws over itself on a terminal; elsewhere says a line at each change and each minute. */
-function drawer(cli: Cli): { draw(view: StatusView): void; done(): void } {
+async function drawer(cli: Cli): Promise<{ draw(view: StatusView): void; done(): void }> {
   const { output } = cli;
   if (output.isTerminal.out && !cli.options().ndjson) {
+    const { createLogUpdate } = await import("log-update");
     const screen = createLogUpdate(output.stdout);
     return { draw: (view) => screen(statusScreen(view, cli.real.now()).join("\n")), done: () => screen.done() };
   }
@@ -72,7 +72,7 @@ function drawer(cli: Cli): { draw(view: StatusView): void; done(): void } {
 async function watched(cli: Cli): Promise<void> {
   const access = cli.access();
   const { stop, release } = cli.interrupts.take(() => "");
-  const screen = drawer(cli);
+  const screen = await drawer(cli);
   const letGo = access.watch.hold();
   let changed = Promise.withResolvers<void>();
   const deaf = access.watch.subscribe(() => changed.resolve());
