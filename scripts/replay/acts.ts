@@ -7,8 +7,8 @@ import type { Inside } from "#wire/host.ts";
 import type { Receipt } from "#wire/receipt.ts";
 import { listReceipts } from "#deploy/receiptFile.ts";
 import type { Actor } from "./actor.ts";
-import { SCALE, type Evening } from "./evening.ts";
-import { REPO, type Leads, type Stage } from "./stage.ts";
+import type { Evening } from "./evening.ts";
+import { REPO, type Cue, type Leads, type Stage } from "./stage.ts";
 
 /** `drained` is the evening; the others are its controls: the same one without the guard. */
 export const VARIANTS = ["drained", "undrained", "forced"] as const;
@@ -45,19 +45,25 @@ const THREADS = {
 } as const;
 export { THREADS };
 
-/** A shell line that lives until an instant of the night, whatever time it is begun at. */
-function livesUntil(stage: Stage, end: Instant, word: string): string {
-  const left = (): number => (end - stage.clock.now()) / SCALE;
-  const realEndMs = Date.now() + left();
-  return `echo ${word}; while [ $(date +%s%3N) -lt ${Math.floor(realEndMs)} ]; do sleep 0.05; done; echo ${word} is done`;
+/** A shell line that lives until its cue is given, whatever boot it is begun in. */
+function livesUntilCue(stage: Stage, cue: Cue, word: string): string {
+  return `echo ${word}; while [ ! -e '${stage.cueFile(cue)}' ]; do sleep 0.05; done; echo ${word} is done`;
+}
+
+/**
+ * Gives a run the cue to end at its instant, and not before what the evening needs of it: on a busy machine that makes
+ * it later. A run whose cue never comes is ended by its lease, and the facts differ.
+ */
+function cueAt(stage: Stage, cue: Cue, instant: Instant, needed: Promise<unknown>): void {
+  void Promise.all([stage.until(instant), needed]).then(() => stage.give(cue));
 }
 
 const minutesOf = (span: number): string => `${Math.max(1, Math.round(span / SECOND))}s`;
 
 function startCoding(stage: Stage, evening: Evening): Actor {
   const lease = minutesOf(evening.codingLeaseUntil - stage.clock.now());
-  const resume = livesUntil(stage, evening.codingEnds, "resumed");
-  const first = livesUntil(stage, evening.codingEnds, "coding");
+  const resume = livesUntilCue(stage, "coding", "resumed");
+  const first = livesUntilCue(stage, "coding", "coding");
   return stage.command([
     "run",
     "switchboard",
@@ -147,7 +153,7 @@ async function scene(
   await early(evening.codingStarts);
   const coding = startCoding(stage, evening);
   await early(evening.reviewStarts);
-  const review = run(stage, "review", THREADS.review, livesUntil(stage, evening.reviewEnds, "review"));
+  const review = run(stage, "review", THREADS.review, livesUntilCue(stage, "review", "review"));
   await stage.sees(
     "both runs in flight",
     (frame) => hasRun(THREADS.coding)(frame) && hasRun(THREADS.review)(frame),
@@ -156,12 +162,15 @@ async function scene(
   stage.configure("2");
   await early(evening.deployStarts, leads.deployMs);
   const deploy = stage.command(DEPLOY[variant], variant === "undrained" ? { RESIDENT_DRAIN_TOKEN: "" } : {});
-  await deployUnderWay(stage, deploy, variant);
+  const underWay = deployUnderWay(stage, deploy, variant);
+  cueAt(stage, "review", evening.reviewEnds, underWay);
+  await underWay;
   await early(evening.askArrives);
   const ask = run(stage, "coding", THREADS.ask, variant === "drained" ? "echo started" : "echo started; sleep 60");
   const roll = variant === "drained" ? await rolled(stage, evening) : null;
   await early(evening.secondArrives);
   const second = run(stage, "review", THREADS.second, "echo started");
+  cueAt(stage, "coding", evening.codingEnds, variant === "drained" ? second.ended : underWay);
   const ends = variant === "forced" ? [deploy] : [deploy, coding, review, second];
   await Promise.all(ends.map((actor) => actor.ended));
   if (variant === "drained") await ask.ended;

@@ -3,7 +3,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { execa } from "execa";
@@ -43,6 +43,9 @@ async function makeRepository(folder: string): Promise<void> {
   await git(folder, "add", "README.md");
   await git(folder, "commit", "-q", "-m", "begin");
 }
+
+/** What a run on the stage waits for before it ends. */
+export type Cue = "coding" | "review";
 
 /** How long programs take to begin on this machine: they are started that much before their instant. */
 export interface Leads {
@@ -112,6 +115,15 @@ export class Stage {
     await this.command(["down", "--now"]).ended;
     if (child.exitCode === null) child.kill("SIGTERM");
     if (child.exitCode === null) await once(child, "exit");
+  }
+
+  /** The file whose being there is the cue. */
+  cueFile(cue: Cue): string {
+    return join(this.home, `${cue}-ends`);
+  }
+
+  give(cue: Cue): void {
+    if (existsSync(this.home)) writeFileSync(this.cueFile(cue), "");
   }
 
   /** What the image is made of: a release of this evening changes it. */

@@ -54,7 +54,7 @@ async function evening(variant: string, ...sets: string[]): Promise<Evening> {
 const night = (hours: number, minutes: number): number => Date.UTC(2026, 8, 17, hours, minutes);
 
 test("the evening: nobody is killed, the late ask starts on the new generation, the one without the time is refused", async () => {
-  const sets = ["review.ends=04:52", "container.rolls=04:53", "second.arrives=04:54", "coding.ends=05:12"];
+  const sets = ["coding.lease=05:20", "coding.ends=05:12"];
   const played = await evening("drained", ...sets);
   assert.equal(played.facts.length, 7);
   const at = (what: string): number => played.timeline.find((beat) => beat.what === what)?.at ?? 0;
@@ -70,12 +70,12 @@ test("the evening: nobody is killed, the late ask starts on the new generation, 
 });
 
 test("its control without the bearer: refused at the budget's end, and nothing was closed", async () => {
-  const played = await evening("undrained", "review.ends=05:00", "ask.arrives=04:50", "second.arrives=04:55");
+  const played = await evening("undrained");
   assert.equal(played.facts.length, 2);
 });
 
 test("its control with --force: both are killed, counted from the processes that died", async () => {
-  const played = await evening("forced", "review.ends=05:04");
+  const played = await evening("forced");
   assert.equal(played.facts[0]?.proof["killed"], 2);
 });
 
