@@ -48,6 +48,7 @@ export class Home {
   readonly folder: string;
   readonly paths: StatePaths;
   readonly #typed: Typed[] = [];
+  readonly #held: string[] = [];
 
   constructor(config: Readonly<Record<string, unknown>> = {}) {
     this.folder = realpathSync(mkdtempSync(join(tmpdir(), "tidegate-e2e-")));
@@ -146,9 +147,15 @@ export class Home {
     writeFileSync(this.file(name), "");
   }
 
-  /** A shell line that says `begun`, waits for a file, and says `ended`. */
+  /** A command that says `begun`, waits for a file, and says `ended`. */
   held(file: string): string[] {
+    this.#held.push(file);
     return ["sh", "-c", `echo begun; while [ ! -e '${this.file(file)}' ]; do sleep 0.05; done; echo ended`];
+  }
+
+  /** Lets every run end that a test has left behind. */
+  letAllGo(): void {
+    for (const file of this.#held) this.touch(file);
   }
 
   /** Makes a git repository with these files in its first commit. */

@@ -30,9 +30,10 @@ async function isReleased(thread: string): Promise<void> {
 }
 
 /** Every byte there is, none of it text, and no line's end at the end. */
-const blob = (size: number, step: number): Buffer => Buffer.from(Array.from({ length: size }, (_, at) => (at * step) % 256));
+const blob = (size: number, step: number): Buffer =>
+  Buffer.from(Array.from({ length: size }, (_, at) => (at * step) % 256));
 
-describe("a run", { concurrency: 3 }, () => {
+function outputAndExit(): void {
   test("both streams are the command's own, byte for byte", async () => {
     const [out, err] = [blob(700_001, 7), blob(300_001, 11)];
     writeFileSync(home.file("out"), out);
@@ -74,7 +75,9 @@ describe("a run", { concurrency: 3 }, () => {
     assert.equal(missing.out, "");
     assert.match(missing.err, /sh -c 'no-such-program --now'/, "it says what to type for a shell line");
   });
+}
 
+function workAndThreads(): void {
   test("work stays on the thread's branch, and the thread's next run goes on there; --push pushes it", async () => {
     const commit = "echo new > new.txt && git add new.txt && git -c user.name=t -c user.email=t@t commit -qm new";
     const script = `${commit} && echo half > open.txt`;
@@ -116,8 +119,13 @@ describe("a run", { concurrency: 3 }, () => {
     assert.match(err, /ended from outside/);
     await isGone("busy:1");
   });
+}
 
-  for (const [signal, exit] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
+function ends(): void {
+  for (const [signal, exit] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
     test(`${signal} ends the whole tree, one that left its session too, and gives the registration back`, async () => {
       const thread = `stop:${signal}`;
       const script = "setsid sh -c 'echo $$; sleep 1000; true' & (sleep 1000; true) & echo begun; wait";
@@ -161,12 +169,26 @@ describe("a run", { concurrency: 3 }, () => {
     assert.equal(code, 0, err);
     assert.equal(out, "ok: it greets\n");
   });
+}
+
+describe("a run", { concurrency: 3 }, () => {
+  outputAndExit();
+  workAndThreads();
+  ends();
 });
 
 test("a container that rolls ends the run `replaced`; with --resume the run goes on", async () => {
   const script = "echo begun; sleep 1000";
   const plain = await begun("roll:plain", "--", "sh", "-c", script);
-  const resumed = await begun("roll:resume", "--resume", `echo again; cat '${home.file("sample/VERSION")}'`, "--", "sh", "-c", script);
+  const resumed = await begun(
+    "roll:resume",
+    "--resume",
+    `echo again; cat '${home.file("sample/VERSION")}'`,
+    "--",
+    "sh",
+    "-c",
+    script,
+  );
   const before = await home.control.inside(SAMPLE);
   assert.ok(before.processes.length >= 4, "the runs are inside");
   await home.control.roll(SAMPLE);

@@ -2,13 +2,14 @@
 // by that; what is asked to end ends everything.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import { readProcess } from "#node/processes.ts";
 import { Home, processesOf, root, SAMPLE } from "./home.ts";
 import { eventually, type Typed } from "./typed.ts";
 
 const home = new Home();
 let up: Typed;
+afterEach(() => home.letAllGo());
 after(() => home.dispose());
 
 async function held(thread: string): Promise<Typed> {
@@ -49,7 +50,16 @@ test("npm that is killed leaves the supervisor: the next start names it, its age
   assert.match(err, new RegExp(`pid ${supervisor}\\b`));
   assert.match(err, /what started it \(npm, a terminal\) is gone, and it went on/);
   assert.match(err, /next: npx tidegate down\n$/);
-  assert.match(await home.done("down"), new RegExp(`the fleet is down \\(supervisor ${supervisor}\\)`));
+});
+
+test("`down --now` waits for nobody: the run is told, and nothing is left", async () => {
+  const { pid } = home.control.file.supervisor;
+  const run = await held("held-now");
+  assert.match(await home.done("down", "--now"), new RegExp(`the fleet is down \\(supervisor ${pid}\\)`));
+  assert.deepEqual(processesOf("held-now"), []);
+  const { code, err } = await run.ended;
+  assert.equal(code, 125, err);
+  assert.match(err, /ended from outside/);
   await nothingIsLeft();
 });
 
@@ -114,20 +124,26 @@ test("Ctrl-C names what is in flight and ends nothing; the second one ends every
   await nothingIsLeft();
 });
 
-test("`down` closes the door and waits for the run in flight; then everything is gone", async () => {
+test("`down` closes the door and waits for the run in flight; stopped, it leaves the fleet open", async () => {
   up = await home.up();
   const run = await held("held-two");
-  const down = home.type(["down"]);
-  await down.says(/waiting for 1 run in flight.*of held-two — npx tidegate down --now ends them/);
+  const stopped = home.type(["down"]);
+  await stopped.says(/waiting for 1 run in flight.*of held-two — npx tidegate down --now ends them/);
   assert.deepEqual(
     (await home.drains()).map((drain) => drain.reason),
     ["tidegate down"],
   );
-  const late = home.type(["run", "sample", "--", "true"]);
+  const late = home.type(["run", "sample", "--", "echo", "in"]);
   await late.says(/tidegate down/);
-  late.signal("SIGINT");
-  assert.equal((await late.ended).code, 130);
-  assert.equal(down.isOver, false);
+  stopped.signal("SIGINT");
+  const left = await stopped.ended;
+  assert.equal(left.code, 130);
+  assert.match(left.err, /the fleet stays up and is open/);
+  assert.deepEqual(await home.drains(), []);
+  assert.deepEqual([(await late.ended).code, (await late.ended).out], [0, "in\n"]);
+
+  const down = home.type(["down"]);
+  await down.says(/waiting for 1 run in flight/);
   home.touch("held-two");
   assert.deepEqual([(await run.ended).code, (await run.ended).out], [0, "begun\nended\n"]);
   const { code, err } = await down.ended;
@@ -136,25 +152,8 @@ test("`down` closes the door and waits for the run in flight; then everything is
   await nothingIsLeft();
 });
 
-test("`down --now` waits for nobody, and a wait of `down` that is stopped leaves the fleet open", async () => {
-  up = await home.up();
-  const run = await held("held-three");
-  const down = home.type(["down"]);
-  await down.says(/waiting for 1 run in flight/);
-  down.signal("SIGINT");
-  const stopped = await down.ended;
-  assert.equal(stopped.code, 130);
-  assert.match(stopped.err, /the fleet stays up and is open/);
-  assert.deepEqual(await home.drains(), []);
-  await home.done("down", "--now");
-  assert.equal((await up.ended).code, 0);
-  assert.deepEqual(processesOf("held-three"), []);
-  assert.equal((await run.ended).code, 125);
-  await nothingIsLeft();
-});
-
 test("where no fleet is up each command says so and what to type", async () => {
-  for (const args of [["down"], ["status"], ["run", "sample", "--", "true"], ["drain", "status"], ["deploy"]]) {
+  for (const args of [["down"], ["status"], ["run", "sample", "--", "true"]]) {
     const { code, out, err } = await home.tidegate(...args);
     assert.equal(code, args[0] === "run" ? 125 : 1, `${args.join(" ")}: ${err}`);
     assert.match(out + err, /next: npm start/, args.join(" "));

@@ -36,7 +36,8 @@ export interface Typing {
 /** A command's process. */
 export class Typed {
   readonly child: ChildProcess;
-  readonly ended: Promise<End>;
+  readonly #ended: Promise<End>;
+  #isBound = false;
   readonly #words: string;
   readonly #out: Buffer[] = [];
   readonly #err: Buffer[] = [];
@@ -48,16 +49,20 @@ export class Typed {
     this.child = spawn(program, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     this.child.stdout?.on("data", (chunk: Buffer) => this.#out.push(chunk));
     this.child.stderr?.on("data", (chunk: Buffer) => this.#err.push(chunk));
-    this.ended = new Promise((resolve, reject) => {
+    this.#ended = new Promise((resolve, reject) => {
       this.child.once("error", reject);
-      // A command that hangs ends as a failure of its own test, and not of the whole stage.
-      const bound = setTimeout(() => this.signal("SIGKILL"), 4 * REAL.startMs);
       this.child.once("close", (code, signal) => {
-        clearTimeout(bound);
         resolve({ code, signal, bytes: Buffer.concat(this.#out), out: this.out, err: this.err });
       });
     });
-    this.ended.catch(() => undefined);
+    this.#ended.catch(() => undefined);
+  }
+
+  /** How it ends. From the first wait on it has a bound: what hangs fails its own test, and not the whole stage. */
+  get ended(): Promise<End> {
+    if (!this.#isBound) setTimeout(() => this.signal("SIGKILL"), 4 * REAL.startMs).unref();
+    this.#isBound = true;
+    return this.#ended;
   }
 
   get pid(): number {
