@@ -10,6 +10,8 @@ export interface Interrupts {
   readonly code: () => number;
   /** Fires `stop` as a signal would: stdout has no reader any more. */
   readonly brokenPipe: () => void;
+  /** From now on a reader that goes away changes nothing: what runs here is more than what it says. */
+  readonly surviveBrokenPipe: () => void;
 }
 
 const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: 129 } as const;
@@ -20,9 +22,14 @@ const SIGNALS: readonly Signal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 export function processInterrupts(leave: (code: number, words: string) => void): Interrupts {
   let code = 0;
   let current: AbortController | null = null;
+  let survives = false;
   return {
     code: () => code,
+    surviveBrokenPipe: () => {
+      survives = true;
+    },
     brokenPipe: () => {
+      if (survives) return;
       if (code === 0) code = EXIT.brokenPipe;
       if (current === null) leave(code, "");
       else current.abort(new Error("stdout has no reader"));

@@ -99,6 +99,7 @@ export async function up(cli: Cli, wishes: UpWishes): Promise<void> {
   const named = image.files.some((file) => file.startsWith(`${SAMPLE.folder}/`));
   const port = wishes.port === undefined ? {} : { port: portOf(wishes.port) };
   const say = (line: string): void => cli.output.say(line);
+  cli.interrupts.surviveBrokenPipe();
   await runSupervisor({
     home,
     sources: ownSources(),

@@ -12,8 +12,9 @@ export interface SupervisorRun extends Omit<SupervisorOptions, "signal"> {
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** A terminal or an npm that went away must not end a supervisor that writes to it. */
-function survivesClosedOutput(): void {
+/** A terminal or an npm that went away must not end a supervisor: neither by its word of it, nor by what is written to it. */
+function survivesItsTerminal(): void {
+  process.on("SIGHUP", () => undefined);
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 }
 
@@ -32,7 +33,7 @@ async function endOnSignal(supervisor: Supervisor, asked: number, say: (line: st
 
 /** Brings a stack up and stays until it has ended; throws a `Failure` when it does not come up. */
 export async function runSupervisor(run: SupervisorRun): Promise<void> {
-  survivesClosedOutput();
+  survivesItsTerminal();
   const giveUp = new AbortController();
   let supervisor: Supervisor | undefined;
   let asked = 0;

@@ -197,7 +197,7 @@ class RunningSupervisor implements HostControls {
   async #end(): Promise<void> {
     await this.desk.settled().catch(() => undefined);
     logOf("supervisor").info("the stack ends");
-    await this.stack.releaseRuns(REAL.containerGraceMs);
+    await this.stack.releaseRuns(REAL.containerGraceMs).catch(() => undefined);
     await undoAll(this.#undo);
     this.#resolveEnded();
   }
