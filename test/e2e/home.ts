@@ -113,6 +113,11 @@ export class Home {
     );
   }
 
+  /** Whether the fleet of this home is up and serves. */
+  get isUp(): boolean {
+    return readSupervisorFile(this.paths)?.ready === true;
+  }
+
   get control(): HostControl {
     return findHostControl(this.paths);
   }
@@ -177,6 +182,11 @@ export class Home {
       if (env["TIDEGATE_HOME"] === this.folder || env["TIDEGATE_CONTAINER"]?.startsWith(mark) === true) return true;
       return commandLine(row.pid).includes(this.folder);
     });
+  }
+
+  /** What the supervisor wrote down last, for a failure's words. */
+  log(): string {
+    return readFileSync(join(this.paths.log, "supervisor.log"), "utf8").split("\n").slice(-30).join("\n");
   }
 
   /** Ends everything that was started here and takes the folder away. */

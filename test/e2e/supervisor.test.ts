@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
-import { readProcess } from "#node/processes.ts";
+import { readProcess, sendSignal } from "#node/processes.ts";
 import { Home, processesOf, root, SAMPLE } from "./home.ts";
 import { eventually, type Typed } from "./typed.ts";
 
@@ -56,7 +56,7 @@ test("`down --now` waits for nobody: the run is told, and nothing is left", asyn
   const { pid } = home.control.file.supervisor;
   const run = await held("held-now");
   assert.match(await home.done("down", "--now"), new RegExp(`the fleet is down \\(supervisor ${pid}\\)`));
-  assert.deepEqual(processesOf("held-now"), []);
+  assert.deepEqual(processesOf("held-now"), [], home.log());
   const { code, err } = await run.ended;
   assert.equal(code, 125, err);
   assert.match(err, /ended from outside/);
@@ -121,6 +121,28 @@ test("Ctrl-C names what is in flight and ends nothing; the second one ends every
   const end = await run.ended;
   assert.equal(end.code, 125, end.err);
   assert.match(end.err, /ended from outside/);
+  await nothingIsLeft();
+});
+
+test("a terminal that goes away leaves the supervisor: neither its hang-up nor what is written to nobody ends it", async () => {
+  const line = `'${root}/bin/tidegate' up; echo "exit $?" >&2`;
+  const shell = home.start("sh", ["-c", `{ ${line}; } | head -n 1`]);
+  await shell.says(/^tidegate \d/);
+  const file = await eventually(
+    () => "the fleet is up",
+    () => (home.isUp ? home.control.file : undefined),
+  );
+  assert.equal(
+    await home.done("run", "sample", "--", "echo", "in"),
+    "in\n",
+    "its start and its end are written to nobody",
+  );
+  assert.ok(sendSignal(file.supervisor.pid, "SIGHUP"));
+  assert.equal((await home.fleet.health()).ok, true);
+  assert.equal(home.control.file.supervisor.pid, file.supervisor.pid);
+  await home.done("down");
+  const { err } = await shell.ended;
+  assert.match(err, /exit 0/);
   await nothingIsLeft();
 });
 
