@@ -7,7 +7,7 @@ import { after, afterEach, before, test } from "node:test";
 import { CLOCK } from "#core/budgets.ts";
 import { receiptSchema, type Receipt } from "#wire/receipt.ts";
 import { readRelease } from "#embed/releaseFile.ts";
-import { Home, processesOf, SAMPLE } from "./home.ts";
+import { Home, SAMPLE } from "./home.ts";
 import { eventually, type Typed } from "./typed.ts";
 
 const SCALE = 60;
@@ -94,7 +94,8 @@ test("the control: by force the same deploy kills the run, counted from the proc
   newImage();
   const run = await held("two");
   const shells = (): number[] =>
-    processesOf("two")
+    home
+      .processesOf("two")
       .filter((row) => row.command === "sh")
       .map((row) => row.pid);
   const alive = shells();
@@ -114,7 +115,7 @@ test("the control: by force the same deploy kills the run, counted from the proc
     receipt.killedProcesses.some((one) => alive.includes(one.pid)),
     "the run's own process is among the dead",
   );
-  assert.deepEqual(processesOf("two"), []);
+  assert.deepEqual(home.processesOf("two"), []);
   const ended = await run.ended;
   assert.equal(ended.code, 125, ended.err);
   assert.match(ended.err, /the container was replaced under the run/);

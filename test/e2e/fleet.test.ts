@@ -23,36 +23,13 @@ async function usage(args: readonly string[], says: RegExp): Promise<void> {
   assert.match(lastLine(err), /^ {2}next: \S/, args.join(" "));
 }
 
-const auditRows = async (): Promise<number> => (await home.fleet.audit({ limit: 1_000 })).length;
+/** What the audit log says of the fleet's door: how often it was closed and opened. */
+const closings = async (): Promise<number> => {
+  const rows = await home.fleet.audit({ limit: 1_000 });
+  return rows.filter(({ what }) => ["drain", "renew", "lift"].includes(what)).length;
+};
 const resources = async (): Promise<string[]> =>
   (await home.fleet.residents()).residents.map((row) => row.resource).toSorted();
-
-describe("what is typed wrong is named, with what was meant", { concurrency: 3 }, () => {
-  const cases: readonly (readonly [string, RegExp])[] = [
-    ["drain strt", /unknown command 'strt'.*Did you mean start\?/],
-    ["run sampel -- true", /no repository is called "sampel"; did you mean "sample"\?/],
-    ["run sample", /command/],
-    ["run sample --thread a/../b! -- true", /--thread: /],
-  ];
-  for (const [typed, says] of cases) test(typed, () => usage(typed.split(" "), says));
-});
-
-describe("bad minutes, words and names close nothing", { concurrency: 3 }, () => {
-  let rows = 0;
-  before(async () => {
-    rows = await auditRows();
-  });
-  for (const minutes of ["0", "91", "1.5"]) {
-    test(`--minutes ${minutes}`, () => usage(["drain", "start", "--minutes", minutes, "--reason", "r"], /--minutes/));
-  }
-  test("no minutes, and a reason that is too long", async () => {
-    await usage(["drain", "start", "--reason", "r"], /--minutes/);
-    await usage(["drain", "start", "--minutes", "5", "--reason", "x".repeat(201)], /--reason/);
-  });
-  after(async () => {
-    assert.equal(await auditRows(), rows, "nothing was asked of the registry");
-  });
-});
 
 test("a drain is started, shown, extended and lifted; of two one is to be named, and admin's force lifts all", async () => {
   const start = document(
@@ -87,74 +64,90 @@ test("a drain is started, shown, extended and lifted; of two one is to be named,
   assert.match(err, /after waiting \d+s for the resident/);
 });
 
-test("a bearer that is wrong, missing, or not enough is 4, and does nothing", async () => {
-  const rows = await auditRows();
-  const typed = async (env: Record<string, string>, ...args: string[]): Promise<string> => {
-    const { code, out, err } = await home.type(args, { env }).ended;
-    assert.equal(code, 4, `${args.join(" ")}: ${out}${err}`);
-    return err;
-  };
-  const start = ["drain", "start", "--minutes", "5", "--reason", "r"];
-  const said = await Promise.all([
-    typed({ RESIDENT_DRAIN_TOKEN: "wrong" }, ...start),
-    typed({ RESIDENT_DRAIN_TOKEN: "", RESIDENT_ADMIN_TOKEN: "" }, ...start),
-    typed({ RESIDENT_OPERATOR_TOKEN: "wrong" }, "run", "sample", "--", "true"),
-    typed({ RESIDENT_ADMIN_TOKEN: "" }, "drain", "lift", "--force"),
-  ]);
-  for (const words of said) assert.match(lastLine(words), /^ {2}next: /);
-  assert.match(said[1] ?? "", /RESIDENT_DRAIN_TOKEN/);
-  assert.equal(await auditRows(), rows);
-});
+function typedWrong(): void {
+  const cases: readonly (readonly [string, RegExp])[] = [
+    ["drain strt", /unknown command 'strt'.*Did you mean start\?/],
+    ["run sampel -- true", /no repository is called "sampel"; did you mean "sample"\?/],
+    ["run sample", /command/],
+    ["run sample --thread a/../b! -- true", /--thread: /],
+  ];
+  for (const [typed, says] of cases) test(typed, () => usage(typed.split(" "), says));
 
-describe("a repository that cannot be onboarded changes nothing", { concurrency: 2 }, () => {
-  const containers = (): string[] => readdirSync(home.paths.containers).toSorted();
-  let was: { resources: string[]; containers: string[] };
-  before(async () => {
-    was = { resources: await resources(), containers: containers() };
+  test("minutes that are 0, 91, 1.5 or missing, and a reason that is too long, close nothing", async () => {
+    const before = await closings();
+    const start = (minutes: string, reason = "r") => ["drain", "start", "--minutes", minutes, "--reason", reason];
+    for (const minutes of ["0", "91", "1.5"]) await usage(start(minutes), /--minutes/);
+    await usage(["drain", "start", "--reason", "r"], /--minutes/);
+    await usage(start("5", "x".repeat(201)), /--reason/);
+    assert.equal(await closings(), before);
+  });
+}
+
+function bearersAndRepositories(): void {
+  test("a bearer that is wrong, missing, or not enough is 4, and does nothing", async () => {
+    const before = await closings();
+    const typed = async (env: Record<string, string>, ...args: string[]): Promise<string> => {
+      const { code, out, err } = await home.type(args, { env }).ended;
+      assert.equal(code, 4, `${args.join(" ")}: ${out}${err}`);
+      return err;
+    };
+    const start = ["drain", "start", "--minutes", "5", "--reason", "r"];
+    const said = await Promise.all([
+      typed({ RESIDENT_DRAIN_TOKEN: "wrong" }, ...start),
+      typed({ RESIDENT_DRAIN_TOKEN: "", RESIDENT_ADMIN_TOKEN: "" }, ...start),
+      typed({ RESIDENT_OPERATOR_TOKEN: "wrong" }, "run", "sample", "--", "true"),
+      typed({ RESIDENT_ADMIN_TOKEN: "" }, "drain", "lift", "--force"),
+    ]);
+    for (const words of said) assert.match(lastLine(words), /^ {2}next: /);
+    assert.match(said[1] ?? "", /RESIDENT_DRAIN_TOKEN/);
+    assert.equal(await closings(), before);
+  });
+
+  test("a path that is not there, a folder without git, a URL of nothing, and a setup that fails add nothing", async () => {
     mkdirSync(home.file("plain"));
-  });
-  after(async () => {
-    assert.deepEqual({ resources: await resources(), containers: containers() }, was);
-  });
-  test("a path that is not there, a folder without git, a URL that nobody answers", async () => {
     await usage(["repo", "add", "nowhere"], /nowhere does not exist/);
     await usage(["repo", "add", "plain"], /plain is not a git repository/);
     await usage(["repo", "add", `file://${home.file("plain")}`], /plain/);
-  });
-  test("a setup that fails: its words are shown", async () => {
-    const app = home.repository("broken");
-    const { code, out, err } = await home.tidegate("repo", "add", app, "--setup", "echo about to break; exit 3");
-    assert.ok(code === 1 || code === 2, `${code}`);
-    assert.equal(out, "");
+    const broken = home.repository("broken");
+    const { code, out, err } = await home.tidegate("repo", "add", broken, "--setup", "echo about to break; exit 3");
+    assert.deepEqual([code, out], [1, ""], err);
     assert.match(err, /about to break/);
     assert.match(lastLine(err), /^ {2}next: /);
+    const made = [...(await resources()), ...readdirSync(home.paths.containers)];
+    assert.deepEqual(
+      made.filter((name) => /plain|broken|nowhere/.test(name)),
+      [],
+    );
   });
-});
 
-test("a repository is onboarded with its setup, run once a commit, tested by its own command, and removed", async () => {
-  const app = home.repository("app", { "a.txt": "a\n" });
-  const setup = `echo once >> '${home.file("setups")}'; echo made > made.txt`;
-  const added = document(
-    await home.done("repo", "add", app, "--setup", setup, "--test", "cat made.txt; exit 5", "--json"),
-  );
-  assert.equal(added["resource"], "repo:local/app");
-  await home.done("repo", "add", app, "--name", "acme/app");
-  await usage(
-    ["run", "app", "--", "true"],
-    /"app" names 2 repositories: repo:(acme|local)\/app, repo:(acme|local)\/app/,
-  );
-  assert.equal(await home.done("run", "local/app", "--", "cat", "made.txt", "a.txt"), "made\na\n");
-  const tested = await home.tidegate("repo", "test", "local/app");
-  assert.deepEqual([tested.code, tested.out], [5, "made\n"]);
-  assert.equal(readFileSync(home.file("setups"), "utf8"), "once\n", "once a commit, however many worktrees");
-  await usage(["repo", "test", "acme/app"], /repo:acme\/app has no test command/);
-  await home.done("repo", "remove", "acme/app");
-  await home.done("repo", "remove", "app");
-  assert.deepEqual(await resources(), ["repo:local/sample"]);
-  assert.ok(existsSync(app), "the repository itself is its owner's");
-});
+  test("a repository is onboarded with its setup, run once a commit, tested by its own command, and removed", async () => {
+    const app = home.repository("app", { "a.txt": "a\n" });
+    const setup = `echo once >> '${home.file("setups")}'; echo made > made.txt`;
+    const added = document(
+      await home.done("repo", "add", app, "--setup", setup, "--test", "cat made.txt; exit 5", "--json"),
+    );
+    assert.equal(added["resource"], "repo:local/app");
+    await home.done("repo", "add", app, "--name", "acme/app");
+    await usage(
+      ["run", "app", "--", "true"],
+      /"app" names 2 repositories: repo:(acme|local)\/app, repo:(acme|local)\/app/,
+    );
+    assert.equal(await home.done("run", "local/app", "--", "cat", "made.txt", "a.txt"), "made\na\n");
+    const tested = await home.tidegate("repo", "test", "local/app");
+    assert.deepEqual([tested.code, tested.out], [5, "made\n"]);
+    assert.equal(readFileSync(home.file("setups"), "utf8"), "once\n", "once a commit, however many worktrees");
+    await usage(["repo", "test", "acme/app"], /repo:acme\/app has no test command/);
+    await home.done("repo", "remove", "acme/app");
+    await home.done("repo", "remove", "app");
+    assert.deepEqual(
+      (await resources()).filter((name) => name.endsWith("/app")),
+      [],
+    );
+    assert.ok(existsSync(app), "the repository itself is its owner's");
+  });
+}
 
-describe("what a program reads", { concurrency: 3 }, () => {
+function whatProgramsRead(): void {
   for (const [typed, key] of [
     ["--json", "state"],
     ["runs list --json", "runs"],
@@ -196,4 +189,10 @@ describe("what a program reads", { concurrency: 3 }, () => {
     assert.match(out, /^fleet +open[^\n]*\n$/);
     assert.equal(err, "");
   });
+}
+
+describe("side by side", { concurrency: 3 }, () => {
+  bearersAndRepositories();
+  typedWrong();
+  whatProgramsRead();
 });

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import * as z from "zod";
@@ -13,7 +13,7 @@ import type { FleetClient } from "#client/fleet.ts";
 import { clockOf, REAL_TIME, scaledFromNow } from "#node/clock.ts";
 import { writeJsonFile } from "#node/files.ts";
 import { findHostControl, type HostControl } from "#node/hostClient.ts";
-import { allProcesses, environOf, sendSignal, type ProcessRow } from "#node/processes.ts";
+import { allProcesses, environOf, readProcess, sendSignal, type ProcessRow } from "#node/processes.ts";
 import { pathsOf, stackIdOf, type StatePaths } from "#node/stateFolder.ts";
 import { readSupervisorFile } from "#node/supervisorFile.ts";
 import type { RunRow } from "#wire/fleet.ts";
@@ -32,9 +32,44 @@ export interface Wishes {
 /** The process's own lines of stderr; a run's own bytes may stand among them. */
 export const lastLine = (text: string): string => text.trimEnd().split("\n").at(-1) ?? "";
 
-/** Every process of runs of this thread, whatever group or session it has gone to. */
-export function processesOf(thread: string): ProcessRow[] {
-  return allProcesses().filter((row) => environOf(row.pid)["TIDEGATE_THREAD"] === thread);
+/** The test process that a home's name says it belongs to, so that what it leaves when it is killed is nobody's. */
+const OWNER = /^tidegate-e2e-(\d+)-(\d+)-/;
+
+/** Takes away the homes of test processes that were killed, with every process in them. */
+function clearAbandoned(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const [, pid, ticks] = OWNER.exec(name) ?? [];
+    if (pid === undefined || readProcess(Number(pid))?.startTicks === Number(ticks)) continue;
+    const folder = join(tmpdir(), name);
+    for (const row of processesIn(pathsOf(folder))) sendSignal(row.pid, "SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function newFolder(): string {
+  clearAbandoned();
+  const ticks = readProcess(process.pid)?.startTicks ?? 0;
+  return realpathSync(mkdtempSync(join(tmpdir(), `tidegate-e2e-${process.pid}-${ticks}-`)));
+}
+
+/** Every process of a home: by its environment, by its container's mark, or by its command line. */
+function processesIn(paths: StatePaths): ProcessRow[] {
+  return allProcesses().filter((row) => {
+    const env = environOf(row.pid);
+    if (env["TIDEGATE_HOME"] === paths.home || isInside(env, paths)) return true;
+    return commandLine(row.pid).includes(paths.home);
+  });
+}
+
+const isInside = (env: Readonly<Record<string, string>>, paths: StatePaths): boolean =>
+  env["TIDEGATE_CONTAINER"]?.startsWith(`${stackIdOf(paths)}/`) === true;
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 /** Git as a person has it on the machine, in a folder. */
@@ -51,7 +86,7 @@ export class Home {
   readonly #held: string[] = [];
 
   constructor(config: Readonly<Record<string, unknown>> = {}) {
-    this.folder = realpathSync(mkdtempSync(join(tmpdir(), "tidegate-e2e-")));
+    this.folder = newFolder();
     this.paths = pathsOf(this.folder);
     this.configure(config);
   }
@@ -174,13 +209,16 @@ export class Home {
     return folder;
   }
 
-  /** Every process that belongs to this home: by its environment, by its container's mark, or by its command line. */
+  /** Every process that belongs to this home. */
   processes(): ProcessRow[] {
-    const mark = `${stackIdOf(this.paths)}/`;
+    return processesIn(this.paths);
+  }
+
+  /** Every process of runs of this thread, whatever group or session it has gone to. */
+  processesOf(thread: string): ProcessRow[] {
     return allProcesses().filter((row) => {
       const env = environOf(row.pid);
-      if (env["TIDEGATE_HOME"] === this.folder || env["TIDEGATE_CONTAINER"]?.startsWith(mark) === true) return true;
-      return commandLine(row.pid).includes(this.folder);
+      return env["TIDEGATE_THREAD"] === thread && isInside(env, this.paths);
     });
   }
 
@@ -201,13 +239,5 @@ export class Home {
       },
     );
     rmSync(this.folder, { recursive: true, force: true });
-  }
-}
-
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
-  } catch {
-    return "";
   }
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { readProcess } from "#node/processes.ts";
-import { git, Home, lastLine, processesOf, root, SAMPLE } from "./home.ts";
+import { git, Home, lastLine, root, SAMPLE } from "./home.ts";
 import { eventually, type Typed } from "./typed.ts";
 
 const home = new Home();
@@ -20,8 +20,8 @@ async function begun(thread: string, ...args: string[]): Promise<Typed> {
 
 const isGone = (thread: string) =>
   eventually(
-    () => `no process of ${thread} is left: ${JSON.stringify(processesOf(thread))}`,
-    () => (processesOf(thread).length === 0 ? true : undefined),
+    () => `no process of ${thread} is left: ${JSON.stringify(home.processesOf(thread))}`,
+    () => (home.processesOf(thread).length === 0 ? true : undefined),
   );
 
 async function isReleased(thread: string): Promise<void> {
@@ -132,14 +132,14 @@ function ends(): void {
       const run = await begun(thread, "--", "sh", "-c", script);
       await eventually(
         () => `the escapee runs: ${run.out}`,
-        () => (processesOf(thread).length >= 5 ? true : undefined),
+        () => (home.processesOf(thread).length >= 5 ? true : undefined),
       );
       run.signal(signal);
       const { code, err } = await run.ended;
       assert.equal(code, exit, err);
       assert.match(err, /stopped: its processes are ended and the thread is free/);
       assert.match(lastLine(err), /work stays on branch/);
-      assert.deepEqual(processesOf(thread), [], "nothing is left at the moment it says so");
+      assert.deepEqual(home.processesOf(thread), [], "nothing is left at the moment it says so");
       await isReleased(thread);
     });
   }
@@ -149,7 +149,7 @@ function ends(): void {
     const { code, err } = await run.ended;
     assert.equal(code, 124, err);
     assert.match(err, /the lease of 3s is over: its processes are ended/);
-    assert.deepEqual(processesOf("lease:1"), []);
+    assert.deepEqual(home.processesOf("lease:1"), []);
     await isReleased("lease:1");
   });
 

@@ -45,8 +45,8 @@ export class Typed {
   constructor(args: readonly string[], typing: Typing) {
     const { program, cwd, env } = typing;
     this.#words = [program, ...args].join(" ");
-    // A group of its own: what a test sends to the command reaches nothing else of the test.
-    this.child = spawn(program, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    // In the test's own group, so that a test that is killed takes its commands along.
+    this.child = spawn(program, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
     this.child.stdout?.on("data", (chunk: Buffer) => this.#out.push(chunk));
     this.child.stderr?.on("data", (chunk: Buffer) => this.#err.push(chunk));
     this.#ended = new Promise((resolve, reject) => {
