@@ -108,7 +108,9 @@ function secondFact(seen: Seen): Fact {
   const until =
     receipt?.closed === null || receipt === undefined ? undefined : nightTime(receipt.closed.until).slice(0, 5);
   const waitedSeconds = Number(/is drained.*waited (\d+) s/.exec(said)?.[1] ?? "0");
-  const named = waitedSeconds >= 900 && waitedSeconds < 960 && until !== undefined && said.includes(until);
+  // Its lease begins as the command is read, so a command that took up to a second to ask has a minute of the evening less.
+  const spent = waitedSeconds > 14 * 60 && waitedSeconds < 16 * 60;
+  const named = spent && until !== undefined && said.includes(until);
   const { reopened } = swapOf(seen);
   const left = seen.audit.find((row) => row.what === "gaveUp")?.at;
   const before = left !== undefined && reopened !== undefined && left < reopened;

@@ -26,6 +26,8 @@ export const CLOCK = {
   swapBoundMs: 15 * MINUTE,
   uploadCutMs: 2 * MINUTE,
   cycleBoundMs: 10 * MINUTE,
+  /** How often a resident that is held, or was deferred, is asked again by the registry. */
+  holdAskMs: 30 * SECOND,
   graceMs: 2 * MINUTE,
   sweepIdleMs: 60 * MINUTE,
   keepDirtyMs: 7 * DAY,
@@ -46,6 +48,8 @@ export const LIMIT = {
   threadKeyChars: 200,
   bodyBytes: 256 * 1024,
   fileBytes: 4 * 1024 * 1024,
+  /** How much of a body that is too large is read on, so that its sender hears the refusal. */
+  discardBytes: 8 * 1024 * 1024,
   auditRows: 10_000,
   unreadableLooks: 3,
   tries: 3,
@@ -61,6 +65,8 @@ export const REAL = {
   sealAskMs: 5 * SECOND,
   processGoneMs: 10 * SECOND,
   startMs: 20 * SECOND,
+  /** How long a resident may take to answer while it restarts its container. */
+  cycleMs: 40 * SECOND,
   heartbeatMs: 5 * SECOND,
   watchPingMs: 10 * SECOND,
   frontHoldMs: 30 * SECOND,
@@ -142,6 +148,7 @@ export function relationsOf(budgets: Budgets): readonly Relation[] {
     { says: "lease reserve < shortest lease", holds: CLOCK.reserveMs < b.shortestLeaseMs },
     { says: "pulse bound ≥ 3 pulses", holds: CLOCK.pulseBoundMs >= 3 * CLOCK.pulseMs },
     { says: "pulse < pulse bound − one request", holds: CLOCK.pulseMs + REAL.requestMs < CLOCK.pulseBoundMs },
+    { says: "3 × ask of a held resident < cycle bound", holds: 3 * CLOCK.holdAskMs < CLOCK.cycleBoundMs },
     { says: "upload cut < swap bound", holds: CLOCK.uploadCutMs < CLOCK.swapBoundMs },
     { says: "wake poll < wake wait", holds: CLOCK.wakePollMs < CLOCK.wakeWaitMs },
     { says: "stop grace < grace after a lease", holds: CLOCK.stopGraceMs < CLOCK.graceMs },
