@@ -33,7 +33,7 @@ export async function jsonBody(request: Request, limit: number): Promise<unknown
     await discard(stream);
     raise("TOO_LARGE", `more than the limit of ${limit} bytes`);
   }
-  const text = await new Blob(chunks as BlobPart[]).text();
+  const text = await new Blob(chunks).text();
   const value = jsonOf(text);
   return value === undefined ? raise("BAD_JSON", text === "" ? "the body is empty" : "the body does not parse") : value;
 }
