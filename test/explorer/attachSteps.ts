@@ -5,6 +5,7 @@ import type { AttachAnswer, AttachEffect, AttachState } from "#core/gate.ts";
 import type { Registration } from "#core/registration.ts";
 import type { WaitAnswer } from "#core/wait.ts";
 import type { Attaching, Cell } from "./cell.ts";
+import { comingSteps } from "./comingSteps.ts";
 import { askOf, type Drafted, type Model } from "./model.ts";
 import { broken, type Broken, type RunSpec } from "./world.ts";
 
@@ -81,7 +82,7 @@ function wakeSteps(model: Model, cell: Cell, where: 0 | 1): Drafted[] {
       woken.metDrain && wait.step.cause === "draining" && wait.deadline <= 0
         ? broken("9", `the wait of ${spec.id} goes on beyond its budget`)
         : null;
-    const attach: Attaching = { run, state: model.core.attachOf(askOf(spec, 1)), look: null };
+    const attach: Attaching = { run, state: model.core.attachOf(askOf(spec, 1)), look: null, work: null };
     const begun = arrive(
       model,
       { ...cell, waits: at(cell.waits, run, woken), attaches: [...cell.attaches, attach] },
@@ -126,7 +127,8 @@ function settle(model: Model, cell: Cell, attach: Attaching, answer: AttachAnswe
 export function move(model: Model, cell: Cell, attach: Attaching, state: AttachState): Answered {
   const { effect } = state;
   const look = effect.do === "row" ? attach.look : null;
-  const next: Attaching = { run: attach.run, state, look };
+  const work = effect.do === "provision" ? attach.work : null;
+  const next: Attaching = { run: attach.run, state, look, work };
   const placed = { ...cell, attaches: cell.attaches.map((one) => (one === attach ? next : one)) };
   if (effect.do === "answer") return settle(model, placed, next, effect.answer);
   const twin =
@@ -158,6 +160,7 @@ function arrive(model: Model, cell: Cell, attach: Attaching): Answered & { reado
 function calls(model: Model, cell: Cell, run: number, generation: number): boolean {
   const machines = cell.attaches.filter((one) => one.run === run);
   const spec = model.world.runs[run];
+  if (spec?.rebuild === true && cell.store.rows.length > 0) return false;
   if (spec?.plain === true && (machines.length > 0 || cell.store.rows.some((row) => row.runId === spec.id)))
     return false;
   if (machines.length >= MACHINES_A_RUN) return false;
@@ -186,7 +189,7 @@ export function beginSteps(model: Model, cell: Cell, where: 0 | 1): Drafted[] {
     const from = reborn(cell, run, spec, model.world.generations);
     for (let generation = 1; generation <= model.world.generations; generation += 1) {
       if (!calls(model, from, run, generation)) continue;
-      const attach: Attaching = { run, state: model.core.attachOf(askOf(spec, generation)), look: null };
+      const attach: Attaching = { run, state: model.core.attachOf(askOf(spec, generation)), look: null, work: null };
       const waits = spec.waits === true ? at(from.waits, run, model.core.waitOf(model.world.leaseMs, 0)) : from.waits;
       const begun = arrive(model, { ...from, waits, attaches: [...from.attaches, attach] }, attach);
       found.push({
@@ -236,6 +239,7 @@ function rowStepOf(model: Model, cell: Cell, attach: Attaching, effect: Extract<
 
 function provisionSteps(model: Model, cell: Cell, attach: Attaching): Drafted[] {
   const { runId } = attach.state.ask;
+  if (cell.container !== null && attach.work !== "inside") return comingSteps(model, cell, attach);
   const ready = move(model, cell, attach, model.core.nextAttach(attach.state, { kind: "provisioned" }));
   const found: Drafted[] = [{ label: `the workspace of ${runId} is ready`, ...ready }];
   const spec = model.world.runs[attach.run];

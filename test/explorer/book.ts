@@ -32,9 +32,28 @@ export function liveRaw(book: Book, after: Ms = 0): readonly Drain[] {
   return book.drains.filter(isDrain).filter((drain) => livesRaw(drain, after));
 }
 
-/** Whether some record closes this resident by its own words. */
-export function closedRaw(book: Book, resource: string): Drain | undefined {
-  return liveRaw(book).find((drain) => drain.phase !== "reopening" || drain.holds.includes(resource));
+/** Whether a record that lives closes this resident by its own words. */
+export const closesRaw = (drain: Drain, resource: string): boolean =>
+  drain.phase !== "reopening" || drain.holds.includes(resource);
+
+/** Whether some record holds this resident by its own words. */
+export const heldRaw = (book: Book, resource: string): boolean =>
+  liveRaw(book).some((drain) => drain.holds.includes(resource));
+
+/** A resident that a record held and holds no more. */
+export interface Fallen {
+  readonly drain: Drain;
+  readonly resource: string;
+}
+
+/** The holds that records which live in the first book have lost in the second. */
+export function fallenHolds(before: Book, after: Book): readonly Fallen[] {
+  const left = liveRaw(after);
+  const holds = (drain: Drain, resource: string): boolean =>
+    left.some((one) => one.id === drain.id && one.holds.includes(resource));
+  return liveRaw(before).flatMap((drain) =>
+    drain.holds.filter((resource) => !holds(drain, resource)).map((resource) => ({ drain, resource })),
+  );
 }
 
 function canonicalDrain(drain: Drain, by: Ms): Drain {
@@ -52,9 +71,11 @@ function canonicalDrain(drain: Drain, by: Ms): Drain {
     phase: drain.phase,
     phaseSince: 0,
     phaseUntil: drain.phaseUntil === null ? null : lives ? drain.phaseUntil - by : 0,
-    build: null,
+    build: lives && drain.build !== null ? { commit: "", bundle: "", image: drain.build.image } : null,
     sealing: { state: sealing, attempt: drain.sealing.attempt, until: asked ? past(drain.sealing.until, by) : 0 },
-    holds: [],
+    holds: lives ? drain.holds.toSorted() : [],
+    reported: lives ? drain.reported.toSorted() : [],
+    without: [],
   };
 }
 

@@ -3,26 +3,37 @@
 import type { DrainAnswer, DrainBook, UploadOutcome } from "#core/drain.ts";
 import type { SealBegun, SealFinished } from "#core/seal.ts";
 import { MINUTE } from "#core/time.ts";
-import { bookAfter, liveRaw, type Book } from "./book.ts";
+import { bookAfter, fallenHolds, liveRaw, type Book } from "./book.ts";
 import { bookNumber, type BookStep, type Model } from "./model.ts";
-import { broken, type Broken } from "./world.ts";
+import { broken, imageOf, type Broken } from "./world.ts";
 
-const drainBookOf = ({ drains, tombstones, attempts }: Book): DrainBook => ({ drains, tombstones, attempts });
+/** The book as the shipped functions take it. */
+export const drainBookOf = ({ drains, tombstones, attempts }: Book): DrainBook => ({ drains, tombstones, attempts });
 
-function step<T>(model: Model, key: string, compute: () => BookStep<T>): BookStep<T> {
+/** A step of the book, computed once for all states that have this book. */
+export function step<T>(model: Model, key: string, compute: () => BookStep<T>): BookStep<T> {
   return model.bookSteps.get(key, compute) as BookStep<T>;
 }
 
 function numbered<T>(model: Model, before: number, after: DrainBook, answer: T): BookStep<T> {
   const next = bookNumber(model, before, after);
-  return { answer, book: next.book, broken: next.broken };
+  return { answer, book: next.book, broken: next.broken ?? unheld(model, before, next.book) };
+}
+
+/** A resident reopens by its own report, by a bound or by an end (invariant 10); none of them is a step of this kind. */
+function unheld(model: Model, before: number, after: number): Broken | null {
+  const [fallen] = fallenHolds(model.books.at(before), model.books.at(after));
+  if (fallen === undefined) return null;
+  return broken("10", `the hold of ${fallen.resource} by ${fallen.drain.id} falls without its report, bound or end`);
 }
 
 function decide(model: Model, book: number, id: string, deploy: boolean): DrainAnswer {
   const before = model.books.at(book);
   const own = liveRaw(before).find((drain) => drain.id === id);
   const minutes = own === undefined ? model.world.drainMinutes : model.core.pulseMinutes(own.until, 0, model.budgets);
-  const ask = { id, minutes, by: "", reason: "", deploy, build: null, principal: "" };
+  const brought = { commit: "", bundle: "", image: imageOf(model.world, id) };
+  const build = deploy && model.world.containers !== undefined ? brought : null;
+  const ask = { id, minutes, by: "", reason: "", deploy, build, without: [], principal: "" };
   return model.core.decideDrain(drainBookOf(before), ask, 0);
 }
 
@@ -43,20 +54,33 @@ function othersTouched(before: Book, after: Book, id: string): Broken | null {
   return lost === undefined ? null : broken("7", `a lift of ${id} opens what drain ${lost.id} closes`);
 }
 
+/** What a lift was answered, and who stays closed behind it. */
+export interface Lifted {
+  readonly kind: "lifted" | "already" | "deferred";
+  readonly held: readonly string[];
+}
+
 /** `POST /undrain` with an outcome. */
 export function liftStep(
   model: Model,
   book: number,
   id: string,
   rest: { readonly outcome: UploadOutcome; readonly servedId: string | null },
-): BookStep<"lifted" | "already" | "deferred"> {
+): BookStep<Lifted> {
   return step(model, `lift|${book}|${id}|${rest.outcome}|${rest.servedId}`, () => {
     const before = model.books.at(book);
-    const answer = model.core.decideLift(drainBookOf(before), { id, outcome: rest.outcome }, rest.servedId, 0);
-    if (answer.kind === "deferred") return { answer: answer.kind, book, broken: null };
-    const next = numbered(model, book, answer.book, answer.kind);
+    const answer = model.core.decideLift(
+      drainBookOf(before),
+      { id, outcome: rest.outcome, force: false },
+      rest.servedId,
+      0,
+    );
+    if (answer.kind === "deferred") return { answer: { kind: answer.kind, held: [] }, book, broken: null };
+    const lifted: Lifted = { kind: answer.kind, held: answer.kind === "lifted" ? answer.held : [] };
+    const next = numbered(model, book, answer.book, lifted);
     const after = model.books.at(next.book);
-    const over = [...new Set([...after.over, id])].toSorted();
+    const reopens = liveRaw(after).some((drain) => drain.id === id && drain.phase === "reopening");
+    const over = reopens ? after.over : [...new Set([...after.over, id])].toSorted();
     return {
       ...next,
       book: model.books.number({ ...after, over }),

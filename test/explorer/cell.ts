@@ -9,12 +9,17 @@ import type { ReleaseState } from "#core/release.ts";
 import type { Look, ResidentStore, Seal } from "#core/resident.ts";
 import type { Instant, Ms } from "#core/time.ts";
 import type { WaitState } from "#core/wait.ts";
+import type { Container } from "./container.ts";
 
-/** An attach under way in this boot; `look` is its question that has no row yet. */
+/**
+ * An attach under way in this boot; `look` is its question that has no row yet, `work` how far its workspace has come:
+ * the container is `renewed` or `cycled` for it, and once `inside` it makes the workspace there.
+ */
 export interface Attaching {
   readonly run: number;
   readonly state: AttachState;
   readonly look: number | null;
+  readonly work: "renewed" | "cycled" | "inside" | null;
 }
 
 /** A release under way in this boot. */
@@ -40,6 +45,8 @@ export interface Cell {
   readonly lateUnseals: readonly number[];
   /** Runs whose process lives in this container. */
   readonly alive: readonly number[];
+  /** Null in the worlds that have no containers. */
+  readonly container: Container | null;
   /** By run: the newest generation whose caller has detached, and the newest that was told "admitted". */
   readonly done: readonly number[];
   readonly held: readonly number[];
@@ -193,6 +200,7 @@ function storeAt(store: ResidentStore, to: Renaming): ResidentStore {
     rows,
     seal: store.seal === null ? null : sealAt(store.seal, to.by),
     lastAttempt: store.lastAttempt,
+    cycling: store.cycling,
   };
 }
 
@@ -219,9 +227,9 @@ function entryAt(entry: Entry, to: Renaming): Entry {
 export function cellAfter(cell: Cell, by: Ms): Cell {
   const to = renamingOf(cell, by);
   const boot = cell.store.incarnation;
-  const attaches = cell.attaches.map(({ run, state, look }): Attaching => {
+  const attaches = cell.attaches.map(({ run, state, look, work }): Attaching => {
     const renamed = { ask: state.ask, replaced: state.replaced, effect: effectAt(state.effect, to) };
-    return { run, state: renamed, look: look === null ? null : to.look(boot, look) };
+    return { run, state: renamed, look: look === null ? null : to.look(boot, look), work };
   });
   return {
     store: storeAt(cell.store, to),
@@ -236,6 +244,7 @@ export function cellAfter(cell: Cell, by: Ms): Cell {
     lateAsks: cell.lateAsks.map((seal) => sealAt(seal, by)).toSorted(byText),
     lateUnseals: cell.lateUnseals.toSorted(byValue),
     alive: cell.alive.toSorted(byValue),
+    container: cell.container,
     done: cell.done,
     held: cell.held,
     blind: cell.blind.toSorted(byValue),

@@ -4,11 +4,19 @@
 import { attachSteps, beginSteps } from "./attachSteps.ts";
 import type { Cell } from "./cell.ts";
 import { cellAfter } from "./cell.ts";
+import { rebooted } from "./container.ts";
+import { cycleSteps } from "./cycleSteps.ts";
 import { cellNumber, looksOf, type CellStep, type Drafted, type Model } from "./model.ts";
 import { releaseSteps } from "./releaseSteps.ts";
 import { broken, type Broken } from "./world.ts";
 
 const WORDS_UNDER_WAY = 2;
+
+/** A new boot of the object: what was under way there is lost, but for a restart that it has asked for. */
+export function booted(cell: Cell): Cell {
+  const container = cell.container === null ? null : rebooted(cell.container);
+  return { ...cell, attaches: [], releases: [], lastLook: 0, container };
+}
 
 function bootSteps(model: Model, cell: Cell, name: string): Drafted[] {
   const { restart, roll } = model.world.allowed;
@@ -16,14 +24,14 @@ function bootSteps(model: Model, cell: Cell, name: string): Drafted[] {
   if (model.world.calmSecond === true && name === "R2") return found;
   if (restart) {
     const store = model.core.bootStep(cell.store);
-    const next = { ...cell, store, attaches: [], releases: [], lastLook: 0 };
+    const next = { ...booted(cell), store };
     found.push({
       label: `isolate restart of ${name}: what was being attached or released there is lost`,
       cell: next,
       broken: null,
     });
   }
-  if (roll && cell.alive.length > 0) {
+  if (roll && cell.container === null && cell.alive.length > 0) {
     found.push({
       label: `the container of ${name} rolls by itself: its processes die, its rows stay`,
       cell: { ...cell, alive: [] },
@@ -105,6 +113,7 @@ function compute(model: Model, at: 0 | 1, number: number): readonly CellStep[] {
     ...beginSteps(model, cell, at),
     ...attachSteps(model, cell, name),
     ...releaseSteps(model, cell, at),
+    ...cycleSteps(model, cell, name),
     ...bootSteps(model, cell, name),
     ...wordSteps(model, cell, name),
     ...lateSteps(model, cell, name),

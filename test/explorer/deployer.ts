@@ -1,8 +1,8 @@
 // A deployer between its steps: the shipped machine's state, kept canonical. Its clock is its own: it may be slow, stall
 // for good or die in any state, so nothing here ties its pauses to the time that passes for the fleet.
 
-import type { Drain } from "#core/drain.ts";
-import type { DeployEffect, DeployFact, DeployState } from "#core/rollout.ts";
+import type { Drain, DrainPhase } from "#core/drain.ts";
+import type { DeployEffect, DeployFact, DeployState, DeployStop } from "#core/rolloutState.ts";
 import { changed, DEPLOYERS, type Model, type Tuple } from "./model.ts";
 import { NEVER } from "./world.ts";
 
@@ -20,19 +20,28 @@ const STANDING: Drain = {
   build: null,
   sealing: { state: "none", attempt: 0, until: 0 },
   holds: [],
+  reported: [],
+  without: [],
 };
 
 /** A pause ends when the deployer's own clock says so, which may be any time: what it then does is tried each way. */
 function effectOf(effect: DeployEffect): DeployEffect {
   if (effect.do !== "pause") return effect;
+  if (effect.then === "holds") return { do: "holds" };
   return { do: "pause", at: 0, then: effect.then === "pulse" ? "look" : effect.then };
 }
+
+/** Whether it was deployed decides what the lift is followed by; nothing else of a stop does. */
+const stopOf = (stop: DeployStop | null): DeployStop | null =>
+  stop === null || stop.kind === "deployed" ? stop : { kind: "unknown" };
 
 /** The deployer's state between two steps. What only its lines and its receipt read is left out, and so is its clock. */
 function canonicalDeploy(state: DeployState): DeployState {
   const over = state.effect.do === "done";
   return {
     mode: state.mode,
+    steps: state.steps,
+    landed: [],
     drainId: state.drainId,
     effect: effectOf(state.effect),
     startedAt: 0,
@@ -44,11 +53,17 @@ function canonicalDeploy(state: DeployState): DeployState {
     nextPulseAt: NEVER,
     nextLookAt: NEVER,
     swapUntil: state.swapUntil === 0 || over ? 0 : NEVER,
+    partUntil: 0,
     tries: over ? 0 : state.tries,
     unreadableLooks: over ? 0 : state.unreadableLooks,
     outcome: state.outcome,
-    stop: state.stop === null ? null : { kind: "unknown" },
+    stop: stopOf(state.stop),
     lifted: state.lifted,
+    reconcileUntil: state.reconcileUntil === 0 || over ? 0 : NEVER,
+    unreconciled: null,
+    held: state.effect.do === "holds" ? state.held : [],
+    holdUntil: state.effect.do === "holds" ? NEVER : 0,
+    stale: [],
   };
 }
 
@@ -64,6 +79,9 @@ export function firstDeploy(model: Model, deployer: number): number {
   return model.deploys.number(canonicalDeploy(model.core.deployOf("drained", id, model.budgets, 0)));
 }
 
+/** What these carry beside their kind is for the deployer's lines. */
+const CARRIES_A_DRAIN: ReadonlySet<DeployFact["kind"]> = new Set(["drained", "sealed", "reconciling"]);
+
 /** A fact, and which of the deployer's instants have come on its own clock. */
 export interface HeardWhen {
   readonly fact: DeployFact;
@@ -75,7 +93,7 @@ export function deployerHearsWhen(model: Model, tuple: Tuple, deployer: number, 
   const { fact, due } = heard;
   const place = DEPLOYERS[deployer as 0 | 1];
   const number = tuple[place] as number;
-  const said = fact.kind === "drained" || fact.kind === "sealed" ? fact.kind : JSON.stringify(fact);
+  const said = CARRIES_A_DRAIN.has(fact.kind) ? fact.kind : JSON.stringify(fact);
   const next = model.numbers.get(`${number}|${said}|${Object.keys(due).join()}`, () => {
     const state = { ...(model.deploys.at(number) as DeployState), ...due };
     return model.deploys.number(canonicalDeploy(model.core.nextDeploy(state, fact, 0)));
@@ -89,4 +107,4 @@ export function deployerHears(model: Model, tuple: Tuple, deployer: number, fact
 }
 
 /** A record as an answer carries it. */
-export const answeredDrain = (swapping: boolean): Drain => (swapping ? { ...STANDING, phase: "swapping" } : STANDING);
+export const answeredDrain = (phase: DrainPhase): Drain => ({ ...STANDING, phase });

@@ -1,8 +1,10 @@
 // What a deployer does next: the one effect that its machine names, carried out now, later, or without an answer.
 
+import { CLOCK } from "#core/budgets.ts";
 import type { FleetView } from "#core/preflight.ts";
-import type { DeployFact, DeployState } from "#core/rollout.ts";
+import type { DeployFact, DeployState } from "#core/rolloutState.ts";
 import { drainStep, liftStep, uploadAllowed } from "./bookSteps.ts";
+import { isDrain } from "./book.ts";
 import { answeredDrain, deployerHears, deployerHearsWhen, deployOfTuple } from "./deployer.ts";
 import {
   BOOK,
@@ -17,6 +19,7 @@ import {
   type Model,
   type Tuple,
 } from "./model.ts";
+import { reconcileArrives } from "./reconcileSteps.ts";
 import { canonicalRegistry, type LateRequest } from "./registry.ts";
 import { forsaken, sealArrives } from "./sealSteps.ts";
 import { broken, type Broken } from "./world.ts";
@@ -43,7 +46,8 @@ function answered(
   fact: DeployFact,
 ): void {
   const { model, deployer, emit, state } = acting;
-  const kind = state.effect.do === "lift" || state.effect.do === "confirm" ? state.effect.do : "drain";
+  const { do: what } = state.effect;
+  const kind = what === "lift" || what === "confirm" || what === "reconcile" ? what : "drain";
   emit(label, deployerHears(model, carried.tuple, deployer, fact), carried.broken);
   if (model.world.allowed.lost.includes(kind))
     emit(`${label}, and its answer is lost`, deployerHears(model, carried.tuple, deployer, NO_ANSWER), carried.broken);
@@ -72,12 +76,13 @@ function viewOf(model: Model, tuple: Tuple): FleetView {
     now: 0,
     drains: model.core
       .liveDrains(drainBook, 0)
-      .map((drain) => ({ ...answeredDrain(false), id: drain.id, deploy: drain.deploy })),
+      .map(({ id, deploy, phase }) => ({ ...answeredDrain(phase), id, deploy })),
     unreadableDrains: model.core.unreadableDrains(drainBook),
     runs: [],
     attaching: busy,
     quietBy: null,
     unreadable: [],
+    botInFlight: 0,
   };
 }
 
@@ -115,10 +120,10 @@ function drains(acting: Acting): void {
   const step = drainStep(model, tuple[BOOK] as number, state.drainId, true);
   const carried = { tuple: changed(tuple, BOOK, step.book), broken: step.broken };
   const facts: Record<typeof step.answer, DeployFact> = {
-    created: { kind: "drained", drain: answeredDrain(false) },
-    renewed: { kind: "drained", drain: answeredDrain(false) },
+    created: { kind: "drained", drain: answeredDrain("draining") },
+    renewed: { kind: "drained", drain: answeredDrain("draining") },
     over: { kind: "over" },
-    busy: { kind: "busy", drain: answeredDrain(false) },
+    busy: { kind: "busy", drain: answeredDrain("draining") },
   };
   answered(acting, `${label}: ${step.answer}`, carried, facts[step.answer]);
   postponed(acting, label, { kind: "drain", id: state.drainId, deploy: true });
@@ -201,6 +206,45 @@ function proves(acting: Acting): void {
     );
 }
 
+const heldWords = (held: number): string => (held > 0 ? `, ${held} held` : "");
+
+/** An answer that the registry is too old for it, or that nothing was swapped, says no more than none: it is asked again. */
+function reconciles(acting: Acting): void {
+  const { model, tuple, fleet, state, name, emit, deployer } = acting;
+  const label = `${name} reconciles ${state.drainId}`;
+  emit(
+    `${name} gives its reconcile up at the cycle bound`,
+    deployerHearsWhen(model, tuple, deployer, { fact: NO_ANSWER, due: { reconcileUntil: 0 } }),
+    null,
+  );
+  if (!fleet.readable) return emit(`${label}: no answer`, deployerHears(model, tuple, deployer, NO_ANSWER), null);
+  const { next, says, held, broken } = reconcileArrives(model, tuple, state.drainId);
+  const carriedOut = says === "begun" || says === "again";
+  const drain = answeredDrain("reconciling");
+  const fact: DeployFact = carriedOut
+    ? { kind: "reconciling", drain, leftMs: 0 }
+    : says === "over"
+      ? { kind: "over" }
+      : NO_ANSWER;
+  answered(acting, `${label}: ${says}${heldWords(held)}`, { tuple: next, broken }, fact);
+  postponed(acting, label, { kind: "reconcile", id: state.drainId });
+}
+
+/** The others are open: a deployer that watches who is held still changes nothing any more. */
+function watches(acting: Acting): void {
+  const { model, tuple, fleet, state, name, emit, deployer } = acting;
+  const { drains } = model.books.at(tuple[BOOK] as number);
+  const held = drains.filter(isDrain).find((drain) => drain.id === state.drainId)?.holds ?? [];
+  const fact: DeployFact = { kind: "heldBy", held, stale: [] };
+  if (fleet.readable)
+    emit(`${name} reads who is held: ${held.length}`, deployerHears(model, tuple, deployer, fact), null);
+  emit(
+    `${name} waits for nobody held any longer`,
+    deployerHearsWhen(model, tuple, deployer, { fact: NO_ANSWER, due: { holdUntil: -CLOCK.lookMs } }),
+    null,
+  );
+}
+
 function lifts(acting: Acting): void {
   const { model, tuple, fleet, state, name, emit, deployer } = acting;
   const { effect } = state;
@@ -209,11 +253,12 @@ function lifts(acting: Acting): void {
   if (!fleet.readable) return emit(`${label}: no answer`, deployerHears(model, tuple, deployer, NO_ANSWER), null);
   const step = liftStep(model, tuple[BOOK] as number, state.drainId, {
     outcome: effect.outcome,
-    servedId: fleet.servedId,
+    servedId: fleet.registryId,
   });
   const carried = { tuple: changed(tuple, BOOK, step.book), broken: step.broken };
-  const fact: DeployFact = step.answer === "deferred" ? { kind: "deferred", at: 0 } : { kind: "lifted" };
-  answered(acting, `${label}: ${step.answer}`, carried, fact);
+  const { kind, held } = step.answer;
+  const fact: DeployFact = kind === "deferred" ? { kind, at: 0 } : { kind: "lifted", held, leftMs: 0 };
+  answered(acting, `${label}: ${kind}${heldWords(held.length)}`, carried, fact);
   postponed(acting, label, { kind: "lift", id: state.drainId, outcome: effect.outcome });
 }
 
@@ -267,12 +312,17 @@ const DOES: Readonly<Record<DeployState["effect"]["do"], (acting: Acting) => voi
   look: looks,
   pause: pauses,
   pulse: drains,
+  // No world has a ledger or a bot to swap yet.
+  roll: () => undefined,
+  rollGate: () => undefined,
   seal: seals,
   confirm: confirms,
   upload: uploads,
   readBack: proves,
   liveGate: proves,
+  reconcile: reconciles,
   lift: lifts,
+  holds: watches,
   done: () => undefined,
 };
 

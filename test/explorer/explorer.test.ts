@@ -1,17 +1,12 @@
 // Everything that can happen in each world, over the functions that ship: no invariant is broken, nothing is left out
 // unseen. `--full` adds larger worlds, which are cut off at a bound and say so.
 
-import assert from "node:assert/strict";
-import { after, test } from "node:test";
-import { counterExampleText, report } from "./report.ts";
-import { explore, type Explored } from "./search.ts";
-import { SHIPPED } from "./shipped.ts";
+import { test } from "node:test";
+import { exploredWell, testWorlds } from "./worldTests.ts";
 import { FULL_WORLDS, WORLDS } from "./worlds.ts";
 
-const ENOUGH = 2_000_000;
 const FULL_BOUND = 3_000_000;
 const full = process.argv.includes("--full");
-const explored: Explored[] = [];
 
 /** What the issue lists as steps: each must have been taken somewhere, or the worlds explore less than they claim. */
 const TELLING: readonly RegExp[] = [
@@ -62,42 +57,7 @@ const TELLING: readonly RegExp[] = [
   /the wait of r1 is spent/,
 ];
 
-for (const world of WORLDS) {
-  test(`${world.name}: ${world.says}`, () => {
-    const found = explore(SHIPPED, world, { states: ENOUGH });
-    explored.push(found);
-    console.log(report(world, found));
-    assert.equal(
-      found.counterExample,
-      null,
-      found.counterExample === null ? "" : counterExampleText(found.counterExample),
-    );
-    assert.ok(found.complete, `${world.name} was not explored to its end: ${found.states} states`);
-  });
-}
+testWorlds(WORLDS, TELLING);
 
-for (const world of full ? FULL_WORLDS : []) {
-  test(`${world.name} (full): ${world.says}`, () => {
-    const found = explore(SHIPPED, world, { states: FULL_BOUND });
-    console.log(report(world, found));
-    assert.equal(
-      found.counterExample,
-      null,
-      found.counterExample === null ? "" : counterExampleText(found.counterExample),
-    );
-  });
-}
-
-test("together the worlds take every kind of step", () => {
-  const labels = explored.flatMap(({ taken }) => [...taken.keys()]);
-  const missing = TELLING.filter((telling) => !labels.some((label) => telling.test(label)));
-  assert.deepEqual(missing.map(String), []);
-});
-
-after(() => {
-  const sum = (of: (one: Explored) => number): number => explored.reduce((total, one) => total + of(one), 0);
-  const figures = `${sum((one) => one.states).toLocaleString("en")} states, ${sum((one) => one.transitions).toLocaleString("en")} steps`;
-  console.log(
-    `explored ${figures} in ${sum((one) => one.seconds).toFixed(0)} s of processor time, ${Math.max(...explored.map((one) => one.megabytes))} MB`,
-  );
-});
+for (const world of full ? FULL_WORLDS : [])
+  test(`${world.name} (full): ${world.says}`, () => void exploredWell(world, FULL_BOUND));

@@ -6,23 +6,14 @@ import { CLOCK } from "#core/budgets.ts";
 import { endsInBook, liveRaw } from "./book.ts";
 import { agedBook, drainStep, liftStep, pulsedBook, settleStep } from "./bookSteps.ts";
 import { cellAfter, endsInCell } from "./cell.ts";
+import { booted } from "./cellSteps.ts";
 import { deployerHears, deployOfTuple } from "./deployer.ts";
 import { harmAt } from "./deployerSteps.ts";
-import {
-  BOOK,
-  CELLS,
-  cellNumber,
-  changed,
-  FLEET,
-  REGISTRY,
-  type Emit,
-  type Fleet,
-  type Model,
-  type Tuple,
-} from "./model.ts";
+import { BOOK, CELLS, cellNumber, changed, FLEET, REGISTRY, type Emit, type Model, type Tuple } from "./model.ts";
 import { canonicalRegistry, type LateRequest } from "./registry.ts";
+import { forsakenAsks, reconcileArrives } from "./reconcileSteps.ts";
 import { sealArrives } from "./sealSteps.ts";
-import { PERSON } from "./world.ts";
+import { imageOf, PERSON } from "./world.ts";
 
 const NO_ANSWER = { kind: "lost", why: "" } as const;
 
@@ -35,32 +26,52 @@ function registryBoots(model: Model, tuple: Tuple): Tuple {
     if (waits && deployOfTuple(model, next, deployer)?.effect.do === "seal")
       next = deployerHears(model, next, deployer, NO_ANSWER);
   }
-  const booted = model.numbers.get(`booted|${tuple[REGISTRY]}`, () =>
-    model.registries.number(canonicalRegistry({ machines: [], late: registry.late }, 0)),
+  const anew = model.numbers.get(`booted|${tuple[REGISTRY]}`, () =>
+    model.registries.number(canonicalRegistry({ ...registry, machines: [] }, 0)),
   );
-  return changed(next, REGISTRY, booted);
+  return changed(forsakenAsks(model, next), REGISTRY, anew);
 }
 
-/** The swap: every isolate ends and starts over the same storage, and whatever worked in a container is gone. */
-function landed(model: Model, tuple: Tuple, fleet: Fleet, id: string): Tuple {
-  let next = changed(
-    tuple,
-    FLEET,
-    model.fleets.number({ ...fleet, servedId: id, generation: fleet.generation + 1, upload: null }),
-  );
-  for (const place of CELLS) {
-    const cell = model.cells.at(next[place] as number);
-    const booted = {
-      ...cell,
-      store: model.core.bootStep(cell.store),
-      attaches: [],
-      releases: [],
-      lastLook: 0,
-      alive: [],
-    };
-    next = changed(next, place, cellNumber(model, booted));
+/** The object that stays of the generation before for a while, if any. */
+type Lagging = "the registry" | "R1" | null;
+
+/**
+ * The swap: every isolate ends and starts over the same storage. Whatever works in a container is gone, which is what the
+ * seals are there for; the containers themselves stay, and the next starts are of the new image.
+ */
+function landed(model: Model, tuple: Tuple, id: string, lagging: Lagging): Tuple {
+  const fleet = model.fleets.at(tuple[FLEET] as number);
+  const registryId = lagging === "the registry" ? fleet.registryId : id;
+  const served = { ...fleet, servedId: id, registryId, generation: fleet.generation + 1, upload: null };
+  let next = changed(tuple, FLEET, model.fleets.number(served));
+  for (const at of [0, 1] as const) {
+    const cell = model.cells.at(next[CELLS[at]] as number);
+    const anew = { ...booted(cell), store: model.core.bootStep(cell.store), alive: [] };
+    const platform = imageOf(model.world, id);
+    const pinned = lagging === "R1" && at === 0 ? anew.container?.pinned : platform;
+    const container = anew.container === null ? null : { ...anew.container, platform, pinned: pinned ?? platform };
+    next = changed(next, CELLS[at], cellNumber(model, { ...anew, container }));
   }
   return registryBoots(model, next);
+}
+
+/** What was of the generation before comes to be of the new one too. */
+function laggingSteps(model: Model, tuple: Tuple, emit: Emit): void {
+  if (!model.world.allowed.lag) return;
+  const fleet = model.fleets.at(tuple[FLEET] as number);
+  if (fleet.registryId !== fleet.servedId) {
+    const caughtUp = model.fleets.number({ ...fleet, registryId: fleet.servedId });
+    emit("the registry's object is of the new generation", registryBoots(model, changed(tuple, FLEET, caughtUp)), null);
+  }
+  const cell = model.cells.at(tuple[CELLS[0]] as number);
+  if (cell.container === null || cell.container.pinned === cell.container.platform) return;
+  const anew = { ...booted(cell), store: model.core.bootStep(cell.store) };
+  const container = anew.container === null ? null : { ...anew.container, pinned: cell.container.platform };
+  emit(
+    "the object of R1 is of the new generation",
+    changed(tuple, CELLS[0], cellNumber(model, { ...anew, container })),
+    null,
+  );
 }
 
 function uploadSteps(model: Model, tuple: Tuple, emit: Emit): void {
@@ -71,11 +82,17 @@ function uploadSteps(model: Model, tuple: Tuple, emit: Emit): void {
   const waits = deployOfTuple(model, tuple, deployer)?.effect.do === "upload";
   const hears = (next: Tuple, outcome: "landed" | "failed"): Tuple =>
     waits ? deployerHears(model, next, deployer, { kind: "uploaded", outcome, why: "" }) : next;
-  const after = landed(model, tuple, fleet, id);
+  const after = landed(model, tuple, id, null);
   const failed = changed(tuple, FLEET, model.fleets.number({ ...fleet, upload: null }));
   const words = waits ? "lands" : "lands without its deployer";
   emit(`the upload of ${id} ${words}: the swap`, hears(after, "landed"), harmAt(model, tuple, id));
   emit(`the upload of ${id} fails`, hears(failed, "failed"), null);
+  for (const lagging of model.world.allowed.lag ? (["the registry", "R1"] as const) : [])
+    emit(
+      `the upload of ${id} ${words}: the swap, but ${lagging} stays of the generation before`,
+      hears(landed(model, tuple, id, lagging), "landed"),
+      harmAt(model, tuple, id),
+    );
   if (waits && model.world.allowed.lost.includes("upload")) {
     emit(
       `the upload of ${id} lands: the swap, and its answer is lost`,
@@ -92,12 +109,14 @@ function carriedOut(
 ): { readonly next: Tuple; readonly says: string; readonly broken: ReturnType<typeof drainStep>["broken"] } {
   const book = tuple[BOOK] as number;
   if (request.kind === "seal") return sealArrives(model, tuple, request.id, null);
-  const { servedId } = model.fleets.at(tuple[FLEET] as number);
-  const step =
-    request.kind === "drain"
-      ? drainStep(model, book, request.id, request.deploy)
-      : liftStep(model, book, request.id, { outcome: request.outcome, servedId });
-  return { next: changed(tuple, BOOK, step.book), says: step.answer, broken: step.broken };
+  if (request.kind === "reconcile") return reconcileArrives(model, tuple, request.id);
+  if (request.kind === "drain") {
+    const step = drainStep(model, book, request.id, request.deploy);
+    return { next: changed(tuple, BOOK, step.book), says: step.answer, broken: step.broken };
+  }
+  const { registryId: servedId } = model.fleets.at(tuple[FLEET] as number);
+  const step = liftStep(model, book, request.id, { outcome: request.outcome, servedId });
+  return { next: changed(tuple, BOOK, step.book), says: step.answer.kind, broken: step.broken };
 }
 
 function registrySteps(model: Model, tuple: Tuple, emit: Emit): void {
@@ -115,8 +134,9 @@ function registrySteps(model: Model, tuple: Tuple, emit: Emit): void {
       null,
     );
   }
-  if (allowed.registryRestart && registry.machines.length > 0)
-    emit("isolate restart of the registry: its half-done seal is lost", registryBoots(model, tuple), null);
+  const anew = allowed.registryRestart ? registryBoots(model, tuple) : tuple;
+  if (anew.some((number, place) => number !== tuple[place]))
+    emit("isolate restart of the registry: what it was in the middle of is lost", anew, null);
   if (!fleet.readable) return;
   registry.late.forEach((request, index) => {
     if (request.kind === "seal" && model.books.at(tuple[BOOK] as number).attempts >= model.world.attempts) return;
@@ -136,13 +156,13 @@ function personSteps(model: Model, tuple: Tuple, emit: Emit): void {
   if (!model.world.allowed.person || !model.fleets.at(tuple[FLEET] as number).readable) return;
   const book = tuple[BOOK] as number;
   const { over } = model.books.at(book);
-  const { servedId } = model.fleets.at(tuple[FLEET] as number);
+  const { registryId: servedId } = model.fleets.at(tuple[FLEET] as number);
   const closed = drainStep(model, book, PERSON, false);
   if (!over.includes(PERSON))
     emit(`a person closes the fleet: ${closed.answer}`, changed(tuple, BOOK, closed.book), closed.broken);
   const opened = liftStep(model, book, PERSON, { outcome: "none", servedId });
   if (liveRaw(model.books.at(book)).some((drain) => drain.id === PERSON))
-    emit(`a person opens the fleet: ${opened.answer}`, changed(tuple, BOOK, opened.book), opened.broken);
+    emit(`a person opens the fleet: ${opened.answer.kind}`, changed(tuple, BOOK, opened.book), opened.broken);
 }
 
 function endsOf(model: Model, tuple: Tuple): readonly number[] {
@@ -153,7 +173,8 @@ function endsOf(model: Model, tuple: Tuple): readonly number[] {
     model.ends.get(`cell|${tuple[place]}`, () => endsInCell(model.cells.at(tuple[place] as number))),
   );
   const asked = registry.machines.flatMap(({ state }) => (state.effect.do === "ask" ? [state.until] : []));
-  return [...inBook, ...inCells, ...asked, ...(fleet.upload === null ? [] : [fleet.upload.until])];
+  const bound = registry.operation === null ? [] : [registry.operation.until];
+  return [...inBook, ...inCells, ...asked, ...bound, ...(fleet.upload === null ? [] : [fleet.upload.until])];
 }
 
 /** What is due is carried out before the next end passes: an alarm fires and a kill ends, a waiter wakes, an upload lands. */
@@ -222,6 +243,7 @@ function timeSteps(model: Model, tuple: Tuple, emit: Emit): void {
 /** Every next step that is nobody's own. */
 export function fleetSteps(model: Model, tuple: Tuple, emit: Emit): void {
   uploadSteps(model, tuple, emit);
+  laggingSteps(model, tuple, emit);
   registrySteps(model, tuple, emit);
   personSteps(model, tuple, emit);
   timeSteps(model, tuple, emit);

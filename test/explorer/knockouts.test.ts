@@ -5,14 +5,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KNOCKOUTS } from "./knockouts.ts";
 import { counterExampleText } from "./report.ts";
+import { REOPENING_KNOCKOUTS } from "./reopeningKnockouts.ts";
+import { REOPENINGS } from "./reopenings.ts";
 import { explore } from "./search.ts";
 import { WORLDS } from "./worlds.ts";
 
 const STATES = 600_000;
 
-for (const { guard, core, world, invariant, steps, telling } of KNOCKOUTS) {
+for (const { guard, core, world, invariant, steps, telling } of [...KNOCKOUTS, ...REOPENING_KNOCKOUTS]) {
   test(`without ${guard}, invariant ${invariant} is broken`, () => {
-    const where = WORLDS.find((one) => one.name === world);
+    const where = [...WORLDS, ...REOPENINGS].find((one) => one.name === world);
     assert.ok(where, `there is a world "${world}"`);
     const { counterExample } = explore(core, where, { states: STATES, only: [invariant] });
     assert.ok(counterExample, `nothing is broken in "${world}": the guard is not needed, or the world cannot tell`);

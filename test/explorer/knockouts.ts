@@ -2,22 +2,8 @@
 // such switch: what stands here is the shipped function with one thing less.
 
 import type { DrainBook } from "#core/drain.ts";
-import type { Core } from "./shipped.ts";
+import { without, type Knockout } from "./knockout.ts";
 import { SHIPPED } from "./shipped.ts";
-
-/** A guard, the functions without it, and what must go wrong for that very reason. */
-export interface Knockout {
-  readonly guard: string;
-  readonly core: Core;
-  /** The world whose steps can tell. */
-  readonly world: string;
-  readonly invariant: string;
-  /** The shortest counter-example has this many steps, and one of them says this. */
-  readonly steps: number;
-  readonly telling: RegExp;
-}
-
-const without = (changes: Partial<Core>): Core => ({ ...SHIPPED, ...changes });
 
 const noSealCheck = without({
   rowStep: (store, asked, budgets, now) => SHIPPED.rowStep({ ...store, seal: null }, asked, budgets, now),

@@ -2,9 +2,10 @@
 // question itself, may be lost on the way.
 
 import type { AttachFact } from "#core/gate.ts";
+import type { RegistrationKind } from "#core/registration.ts";
 import type { Look } from "#core/resident.ts";
 import { move } from "./attachSteps.ts";
-import { closedRaw, isDrain, liveRaw, type Book } from "./book.ts";
+import { closesRaw, isDrain, liveRaw, type Book } from "./book.ts";
 import type { Attaching, Cell } from "./cell.ts";
 import { bookNumber, CELLS, cellNumber, type LookStep, type Model, type Tuple } from "./model.ts";
 import { broken, type Broken } from "./world.ts";
@@ -27,13 +28,16 @@ interface Question {
   readonly n: number;
   readonly seal: number | null;
   readonly parentUntil: number | null;
+  readonly kind: RegistrationKind;
 }
 
 function brokenByOpening(book: Book, resource: string, question: Question, refusedBy: string | null): Broken | null {
   if (question.parentUntil !== null) return null;
-  const drain = closedRaw(book, resource);
+  const shut = liveRaw(book).filter((live) => closesRaw(live, resource));
+  // A rebuild is what a held resident's report may come from: behind the live gate no drain is meant for it.
+  const drain = shut.find(({ phase }) => question.kind !== "rebuild" || phase === "draining" || phase === "swapping");
   if (drain !== undefined) return broken("2", `a new run is let in at ${resource}, which drain ${drain.id} closes`);
-  const stands = liveRaw(book).some((live) => live.id === refusedBy);
+  const stands = shut.some((live) => live.id === refusedBy);
   return stands ? broken("8", `a run that drain ${refusedBy} holds back starts before it is over`) : null;
 }
 
@@ -42,9 +46,9 @@ function hear(model: Model, number: number, cell: Cell, question: Question): Hea
   const book = model.books.at(number);
   const { resource } = cell.entry;
   const runId = world.runs[question.run]?.id as string;
-  const { incarnation, n, parentUntil, seal } = question;
+  const { incarnation, n, parentUntil, seal, kind } = question;
   const drainBook = { drains: book.drains, tombstones: book.tombstones, attempts: book.attempts };
-  const answer = core.decideLook(drainBook, { resource, runId, look: { incarnation, n }, parentUntil, seal }, 0);
+  const answer = core.decideLook(drainBook, { resource, runId, look: { incarnation, n }, parentUntil, seal, kind }, 0);
   if (answer.kind === "closed") {
     const lives = liveRaw(book).some((drain) => drain.id === answer.drain.id);
     const known = book.drains.some((stored) => isDrain(stored) && stored.id === answer.drain.id);
@@ -90,7 +94,9 @@ function answeredWith(model: Model, cell: Cell, attach: Attaching, fact: AttachF
 /** The question is carried out, and its answer arrives or is lost. */
 function answeredSteps(model: Model, asking: Asking, seal: number | null): LookStep[] {
   const { attach, cell, parentUntil } = asking;
-  const question = { run: attach.run, incarnation: cell.store.incarnation, n: cell.lastLook + 1, seal, parentUntil };
+  const { kind } = attach.state.ask;
+  const n = cell.lastLook + 1;
+  const question = { run: attach.run, incarnation: cell.store.incarnation, n, seal, parentUntil, kind };
   const heard = hear(model, asking.book, cell, question);
   const open = parentUntil === null ? "open" : "open, a child of a registered run";
   const label = `${attach.state.ask.runId} looks: ${heard.fact.kind === "closed" ? "closed" : open}`;
@@ -123,7 +129,7 @@ function stray(model: Model, book: number, cell: Cell): LookStep[] {
   return cell.lateLooks.map((late, index) => {
     const rest = { ...cell, lateLooks: cell.lateLooks.filter((_, other) => other !== index) };
     const { run, incarnation, n } = late;
-    const heard = hear(model, book, rest, { run, incarnation, n, seal: null, parentUntil: null });
+    const heard = hear(model, book, rest, { run, incarnation, n, seal: null, parentUntil: null, kind: "run" });
     // Nobody starts for this answer, so only a refusal by a dead record would be wrong about it.
     return drafted(
       model,

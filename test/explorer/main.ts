@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { report } from "./report.ts";
 import { explore } from "./search.ts";
 import { SHIPPED } from "./shipped.ts";
+import { REOPENINGS } from "./reopenings.ts";
 import { FULL_WORLDS, WORLDS } from "./worlds.ts";
 
 const { values } = parseArgs({
@@ -13,7 +14,7 @@ const { values } = parseArgs({
     limit: { type: "string", default: "20000000" },
   },
 });
-const worlds = values.full ? [...WORLDS, ...FULL_WORLDS] : WORLDS;
+const worlds = [...WORLDS, ...REOPENINGS, ...(values.full ? FULL_WORLDS : [])];
 
 for (const world of worlds.filter((one) => values.world === undefined || one.name === values.world)) {
   const explored = explore(SHIPPED, world, { states: Number(values.limit) });

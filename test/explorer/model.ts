@@ -1,20 +1,24 @@
 // One exploration's tables: the functions it walks, its world, and the numbered values of which its states are made.
 
 import type { AttachAsk } from "#core/registration.ts";
+import { EMPTY_RESIDENT } from "#core/resident.ts";
 import type { Budgets } from "#core/budgets.ts";
-import type { DeployState } from "#core/rollout.ts";
+import type { DeployState } from "#core/rolloutState.ts";
 import { bookAfter, firstBook, type Book } from "./book.ts";
 import { cellAfter, type Cell } from "./cell.ts";
+import { firstContainer } from "./container.ts";
 import { Memo, Pool } from "./pool.ts";
 import { canonicalRegistry, type Registry } from "./registry.ts";
 import type { Core } from "./shipped.ts";
-import { budgetsOfWorld, RESOURCES, type Broken, type RunSpec, type World } from "./world.ts";
+import { budgetsOfWorld, OLD, RESOURCES, type Broken, type RunSpec, type World } from "./world.ts";
 
 /** What the fleet serves, and the upload that is on its way. */
 export interface Fleet {
   readonly servedId: string | null;
   readonly generation: number;
   readonly readable: boolean;
+  /** The upload whose generation the registry's own object is of. */
+  readonly registryId: string | null;
   readonly upload: { readonly deployer: number; readonly id: string; readonly until: number } | null;
 }
 
@@ -51,6 +55,11 @@ export interface LookStep extends CellStep {
   readonly book: number;
 }
 
+/** A step between the registry and one resident. */
+export interface JointStep extends LookStep {
+  readonly registry: number;
+}
+
 /** A step of the registry's book. */
 export interface BookStep<T> {
   readonly answer: T;
@@ -77,6 +86,7 @@ export interface Model {
   readonly fleets: Pool<Fleet>;
   readonly cellSteps: Memo<readonly CellStep[]>;
   readonly lookSteps: Memo<readonly LookStep[]>;
+  readonly jointSteps: Memo<readonly JointStep[]>;
   readonly bookSteps: Memo<BookStep<unknown>>;
   readonly seals: Memo<Sealed>;
   readonly numbers: Memo<number>;
@@ -97,6 +107,7 @@ export function modelOf(core: Core, world: World): Model {
     fleets: new Pool(),
     cellSteps: new Memo(),
     lookSteps: new Memo(),
+    jointSteps: new Memo(),
     bookSteps: new Memo(),
     seals: new Memo(),
     numbers: new Memo(),
@@ -118,7 +129,7 @@ export function askOf(run: RunSpec, generation: number): AttachAsk {
     runId: run.id,
     threadKey: run.thread,
     generation,
-    kind: run.parent === undefined ? "run" : "child",
+    kind: run.rebuild === true ? "rebuild" : run.parent === undefined ? "run" : "child",
     runKind: "shell",
     remainingMs: null,
     parent: run.parent ?? null,
@@ -154,8 +165,9 @@ export function bookNumber(
 
 function firstCell(model: Model, at: 0 | 1): Cell {
   const none = model.world.runs.map(() => 0);
+  const { containers } = model.world;
   return {
-    store: { incarnation: 0, seq: 0, told: 0, rows: [], seal: null, lastAttempt: 0 },
+    store: EMPTY_RESIDENT,
     attaches: [],
     releases: [],
     lastLook: 0,
@@ -165,6 +177,7 @@ function firstCell(model: Model, at: 0 | 1): Cell {
     lateAsks: [],
     lateUnseals: [],
     alive: [],
+    container: containers === undefined ? null : firstContainer(containers[at], OLD),
     done: none,
     held: none,
     blind: [],
@@ -176,13 +189,13 @@ function firstCell(model: Model, at: 0 | 1): Cell {
 /** The state before anything has happened. */
 export function firstTuple(model: Model, deploys: readonly number[]): Tuple {
   const { world } = model;
-  const fleet = { servedId: null, generation: 1, readable: true, upload: null };
+  const fleet = { servedId: null, generation: 1, readable: true, registryId: null, upload: null };
   return [
     model.books.number(firstBook(world)),
     cellNumber(model, firstCell(model, 0)),
     cellNumber(model, firstCell(model, 1)),
     ...deploys,
-    model.registries.number(canonicalRegistry({ machines: [], late: [] }, 0)),
+    model.registries.number(canonicalRegistry({ machines: [], late: [], operation: null }, 0)),
     model.fleets.number(fleet),
   ];
 }

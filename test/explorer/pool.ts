@@ -26,19 +26,19 @@ export class Pool<T> {
 
 /** Texts by number; the text of a step is looked up each time that the step is taken. */
 export class Labels {
-  readonly #texts: string[] = [];
+  readonly texts: string[] = [];
   readonly #numbers = new Map<string, number>();
 
   number(text: string): number {
     const known = this.#numbers.get(text);
     if (known !== undefined) return known;
-    this.#texts.push(text);
-    this.#numbers.set(text, this.#texts.length - 1);
-    return this.#texts.length - 1;
+    this.texts.push(text);
+    this.#numbers.set(text, this.texts.length - 1);
+    return this.texts.length - 1;
   }
 
   at(number: number): string {
-    return this.#texts[number] ?? "";
+    return this.texts[number] ?? "";
   }
 }
 

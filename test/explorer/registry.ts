@@ -2,6 +2,7 @@
 // after their asker has given up on them.
 
 import type { Drain, UploadOutcome } from "#core/drain.ts";
+import { isSettled, type Reconcile, type ReconcileEntry } from "#core/reconcile.ts";
 import type { SealEffect, SealReply, SealState } from "#core/seal.ts";
 import type { Ms } from "#core/time.ts";
 
@@ -16,11 +17,14 @@ export interface Sealing {
 export type LateRequest =
   | { readonly kind: "drain"; readonly id: string; readonly deploy: boolean }
   | { readonly kind: "lift"; readonly id: string; readonly outcome: UploadOutcome }
+  | { readonly kind: "reconcile"; readonly id: string }
   | { readonly kind: "seal"; readonly id: string };
 
 export interface Registry {
   readonly machines: readonly Sealing[];
   readonly late: readonly LateRequest[];
+  /** In storage: it outlives a restart. */
+  readonly operation: Reconcile | null;
 }
 
 const SEALED: Drain = {
@@ -37,6 +41,8 @@ const SEALED: Drain = {
   build: null,
   sealing: { state: "sealed", attempt: 0, until: 0 },
   holds: [],
+  reported: [],
+  without: [],
 };
 
 const byText = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
@@ -65,6 +71,26 @@ function stateAt(state: SealState, by: Ms): SealState {
   };
 }
 
+/**
+ * The operation between two steps. Whether an entry is settled is all that decides anything, and a resident is asked again
+ * whenever the search likes; past the bound nobody is asked any more.
+ */
+function operationAt(operation: Reconcile | null, by: Ms): Reconcile | null {
+  if (operation === null || operation.until <= by) return null;
+  const { drainId, image, until } = operation;
+  const entries = operation.entries.map((entry): ReconcileEntry => ({
+    resource: entry.resource,
+    state: isSettled(entry) ? "current" : "asked",
+    image: null,
+    bootId: null,
+    why: null,
+    killed: 0,
+    askedAt: 0,
+    asks: 0,
+  }));
+  return { drainId, image, since: 0, until: until - by, entries };
+}
+
 /** The registry's memory `by` ms later, in its canonical form. */
 export function canonicalRegistry(registry: Registry, by: Ms): Registry {
   const machines = registry.machines.map(({ client, state, replies }): Sealing => ({
@@ -72,5 +98,6 @@ export function canonicalRegistry(registry: Registry, by: Ms): Registry {
     state: stateAt(state, by),
     replies: replies.toSorted(byText),
   }));
-  return { machines: machines.toSorted(byText), late: registry.late.toSorted(byText) };
+  const operation = operationAt(registry.operation, by);
+  return { machines: machines.toSorted(byText), late: registry.late.toSorted(byText), operation };
 }

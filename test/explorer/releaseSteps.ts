@@ -1,10 +1,10 @@
 // The ends of runs: a caller detaches, a lease is over, an administrator insists, a later run replaces. And what a run
 // does between: it starts its process under its registration.
 
-import type { AttachState } from "#core/gate.ts";
 import type { ReleaseBy } from "#core/release.ts";
 import { move } from "./attachSteps.ts";
-import type { Cell, Releasing } from "./cell.ts";
+import type { Attaching, Cell, Releasing } from "./cell.ts";
+import { lookedAfter } from "./cycleSteps.ts";
 import type { Drafted, Model } from "./model.ts";
 import { broken, type Broken } from "./world.ts";
 
@@ -13,10 +13,7 @@ const at = <T>(list: readonly T[], index: number, value: T): readonly T[] =>
 const rowOf = (cell: Cell, runId: string) => cell.store.rows.find((row) => row.runId === runId);
 
 /** Attaches that wait for the run's end before they go on. */
-function waitingFor(
-  cell: Cell,
-  runId: string,
-): readonly { readonly run: number; readonly state: AttachState; readonly look: number | null }[] {
+function waitingFor(cell: Cell, runId: string): readonly Attaching[] {
   return cell.attaches.filter(({ state }) => state.effect.do === "endOld" && state.effect.row.runId === runId);
 }
 
@@ -34,7 +31,7 @@ function answered(
   const left = rowOf(next, runId);
   const overdue = by.who === "lease" && left !== undefined && model.core.leaseSpent(left, 0);
   return {
-    cell: next,
+    cell: lookedAfter(model, next),
     broken: overdue
       ? broken("15", `the lease of ${runId} and its grace are over, its end was carried out, and its row stays`)
       : null,
@@ -118,6 +115,7 @@ function beginnings(model: Model, cell: Cell, run: number): Drafted[] {
 function execution(model: Model, cell: Cell, run: number): Drafted[] {
   const spec = model.world.runs[run];
   if (spec === undefined || spec.plain === true || cell.alive.includes(run)) return [];
+  if (cell.container !== null && cell.container.image === null) return [];
   const { store, found } = model.core.touchStep(cell.store, spec.thread, spec.id);
   if (found === null || found.generation <= (cell.done[run] ?? 0)) return [];
   return [

@@ -8,6 +8,7 @@ import { brokenState } from "./invariants.ts";
 import { lookSteps } from "./lookSteps.ts";
 import { BOOK, CELLS, changed, firstTuple, FLEET, modelOf, WIDTH, type Emit, type Model, type Tuple } from "./model.ts";
 import { Labels, StateTable } from "./pool.ts";
+import { reconcileSteps } from "./reconcileSteps.ts";
 import { sealSteps } from "./sealSteps.ts";
 import type { Core } from "./shipped.ts";
 import type { Broken, World } from "./world.ts";
@@ -55,7 +56,28 @@ function everyStep(model: Model, tuple: Tuple, emit: Emit): void {
   residentSteps(model, tuple, emit);
   for (const deployer of [0, 1]) deployerSteps(model, tuple, deployer, emit);
   sealSteps(model, tuple, emit);
+  reconcileSteps(model, tuple, emit);
   fleetSteps(model, tuple, emit);
+}
+
+/**
+ * Takes the steps that a world begins with, into the table: what is found broken later is told from the very beginning.
+ * Answers the number of the last state, from which the search goes on.
+ */
+function begin(model: Model, table: StateTable, labels: Labels): number {
+  const tuple: number[] = [];
+  let last = 0;
+  for (const telling of model.world.begins ?? []) {
+    table.read(last, tuple);
+    let taken: { readonly label: string; readonly next: Tuple } | undefined;
+    everyStep(model, [...tuple], (label, next) => {
+      if (taken === undefined && telling.test(label)) taken = { label, next };
+    });
+    if (taken === undefined || !table.add(taken.next, last, labels.number(taken.label)))
+      throw new Error(`${model.world.name} cannot begin with ${telling}`);
+    last = table.count - 1;
+  }
+  return last;
 }
 
 /** Explores a world with the given functions until everything is seen, something is broken, or the limit is reached. */
@@ -69,7 +91,8 @@ export function explore(core: Core, world: World, limits: Limits): Explored {
     found !== null && (limits.only === undefined || limits.only.includes(found.invariant));
   let counterExample: CounterExample | null = null;
   let transitions = 0;
-  let at = 0;
+  table.add(firstTuple(model, [firstDeploy(model, 0), firstDeploy(model, 1)]), -1, 0);
+  let at = begin(model, table, labels);
   const textOf = (path: readonly number[]): string[] => path.map((step) => labels.at(step));
   const emit: Emit = (label, next, wrong) => {
     if (counterExample !== null) return;
@@ -84,7 +107,6 @@ export function explore(core: Core, world: World, limits: Limits): Explored {
     const state = brokenState(model, next);
     if (counts(state)) counterExample = { ...state, steps: textOf(table.path(table.count - 1)) };
   };
-  table.add(firstTuple(model, [firstDeploy(model, 0), firstDeploy(model, 1)]), -1, 0);
   const tuple: number[] = [];
   for (; at < table.count && table.count <= limits.states && counterExample === null; at += 1) {
     table.read(at, tuple);
@@ -100,6 +122,6 @@ export function explore(core: Core, world: World, limits: Limits): Explored {
     megabytes: Math.round(process.memoryUsage().rss / 2 ** 20),
     parts: `${model.books.values.length} books, ${model.cells.values.length} residents, ${model.deploys.values.length} deployers, ${model.registries.values.length} registries`,
     counterExample,
-    taken: new Map(taken.map((count, step) => [labels.at(step), count])),
+    taken: new Map(labels.texts.map((text, step) => [text, taken[step] ?? 0])),
   };
 }

@@ -15,6 +15,8 @@ export interface RunSpec {
   readonly plain?: boolean;
   /** Its caller waits at the closed door by the shipped wait. */
   readonly waits?: boolean;
+  /** It is a rebuild: a new container, under a row of its own. */
+  readonly rebuild?: boolean;
 }
 
 /** What travels: the deployer's requests, the registry's asks to seal and a resident's question and word. */
@@ -28,7 +30,16 @@ export type RequestKind =
   | "unseal"
   | "attach"
   | "look"
-  | "word";
+  | "word"
+  | "reconcile"
+  | "cycle"
+  | "report";
+
+/**
+ * What may come of a container's restart beside one on the platform's image: one on the image of before, a failure that
+ * changes nothing, a failure that is carried out late all the same, or no container at all.
+ */
+export type RestartEnd = "old" | "fails" | "late" | "gone";
 
 /** The kinds of step that a world allows beside the ordinary ones. */
 export interface Allowed {
@@ -56,6 +67,13 @@ export interface Allowed {
   readonly admin: boolean;
   /** A person closes and opens the fleet too. */
   readonly person: boolean;
+  /** A person waits for a held resident no more. */
+  readonly release: boolean;
+  /** A resident looks into its container by itself. */
+  readonly refresh: boolean;
+  /** Behind a swap an object may be of the generation before for a while. */
+  readonly lag: boolean;
+  readonly restarts: readonly RestartEnd[];
 }
 
 export interface World {
@@ -79,10 +97,23 @@ export interface World {
   readonly swiftSeals?: boolean;
   /** A record in the book that this build cannot read. */
   readonly garbage?: boolean;
+  /** The images of the residents' first containers; absent where nobody has one, so that a reconcile holds nobody. */
+  readonly containers?: readonly [string | null, string | null];
+  /** The image that each drain's upload brings, where it is not the new one. */
+  readonly images?: Readonly<Record<string, string>>;
+  /** Steps that were taken before the search begins, each the only one whose label matches, or the first such. */
+  readonly begins?: readonly RegExp[];
 }
 
 export const RESOURCES = ["repo:a/one", "repo:b/two"] as const;
 export const PERSON = "p";
+export const OLD = "old";
+const NEW = "new";
+
+/** The image that the upload of this drain brings; the fleet began with the old one. */
+export function imageOf(world: World, id: string | null): string {
+  return id === null ? OLD : (world.images?.[id] ?? NEW);
+}
 
 /** Nothing beside the ordinary steps. */
 export const CALM: Allowed = {
@@ -98,6 +129,10 @@ export const CALM: Allowed = {
   signal: false,
   admin: false,
   person: false,
+  release: false,
+  refresh: false,
+  lag: false,
+  restarts: [],
 };
 
 /** The table of numbers of a world: its runs share one lease. */

@@ -2,40 +2,8 @@
 // a world is said in its line of the report, since `says` is printed with the figures.
 
 import { MINUTE } from "#core/time.ts";
-import { CALM, type Allowed, type RunSpec, type World } from "./world.ts";
-
-const ONE: RunSpec = { id: "r1", thread: "t1", cell: 0 };
-const TWO: RunSpec = { id: "r2", thread: "t2", cell: 1 };
-const PLAIN: RunSpec = { ...TWO, plain: true };
-const FIRST: RunSpec = { ...ONE, plain: true };
-const BESIDE: RunSpec = { ...PLAIN, cell: 0 };
-const CHILD: RunSpec = { id: "child", thread: "t3", cell: 1, parent: "r1", plain: true };
-const TWIN: RunSpec = { id: "twin", thread: "t1", cell: 0, replaces: "r1" };
-
-const BASE: World = {
-  name: "",
-  says: "",
-  runs: [ONE, TWO],
-  generations: 1,
-  deployers: [["a1"]],
-  attempts: 2,
-  leaseMs: 3 * MINUTE,
-  drainMinutes: 65,
-  allowed: CALM,
-};
-
-const world = (
-  name: string,
-  says: string,
-  rest: Partial<Omit<World, "allowed">>,
-  allowed: Partial<Allowed>,
-): World => ({
-  ...BASE,
-  ...rest,
-  name,
-  says,
-  allowed: { ...CALM, ...allowed },
-});
+import { BESIDE, CHILD, FIRST, ONE, PLAIN, TWIN, TWO, world } from "./runs.ts";
+import type { World } from "./world.ts";
 
 /** The worlds that every run of the tests explores to the end. */
 export const WORLDS: readonly World[] = [
