@@ -1,53 +1,105 @@
-// `npm run replay`: the seed's evening on the real embedded stack, a minute a second, and its two controls. It exits 0 when
-// every fact is as the seed has it, 1 when one differs, 2 when it was asked wrongly.
+// `npm run replay`: the seed's evening on the real embedded stack, a minute a second, with its two controls, and the closure
+// of its last amendment. It exits 0 when every fact is as the seed has it, 1 when one differs, 2 when it was asked wrongly.
 
 import { parseArgs } from "node:util";
-import { factsOf, type Fact } from "./replay/facts.ts";
-import { play, VARIANTS, type Seen, type Variant } from "./replay/acts.ts";
-import { eveningOf, SCALE, type Evening } from "./replay/evening.ts";
-import { Stage } from "./replay/stage.ts";
+import { play, VARIANTS, type Variant } from "./replay/acts.ts";
+import { BEGINS, closureOf, CLOSURES, PLACES, STALE, type Closure, type ClosureVariant } from "./replay/closure.ts";
+import { playClosure } from "./replay/closureActs.ts";
+import { closureFactsOf } from "./replay/closureFacts.ts";
+import { closureLines, closureTimelineOf, comparisonOf } from "./replay/closureTimeline.ts";
+import { eveningOf, type Evening } from "./replay/evening.ts";
+import { factLines, type Fact } from "./replay/fact.ts";
+import { factsOf } from "./replay/facts.ts";
+import { SCALE } from "./replay/night.ts";
+import { REPO, Stage, type Setting } from "./replay/stage.ts";
 import { timelineLines, timelineOf } from "./replay/timeline.ts";
 
-const HELP = `npm run replay -- [drained|undrained|forced|all] [--set coding.ends=05:12 …] [--json]
+const HELP = `npm run replay -- [drained|undrained|forced|all|closure] [--set coding.ends=05:12 …] [--json]
 
   drained     the evening as the seed has it (the default)
   undrained   the same evening without the drain's bearer: refused at its budget's end
   forced      the same evening with --force: kills what runs
-  all         the three of them`;
+  all         the three of them
+  closure     the 34 minutes for which one container closed the whole fleet, twice: to the cycle bound, and with a
+              rebuild before it (--set rebuild.at=8, in minutes since the reconcile)`;
 
+/** What one replay came to: as lines for a person, and as data. */
 interface Played {
-  readonly seen: Seen;
+  readonly title: string;
+  readonly lines: readonly string[];
   readonly facts: readonly Fact[];
+  readonly data: Readonly<Record<string, unknown>>;
 }
 
 const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-async function playOne(variant: Variant, evening: Evening, stage: Stage): Promise<Played> {
-  const leads = await stage.open(evening, progress);
+async function playEvening(stage: Stage, variant: Variant, evening: Evening): Promise<Played> {
+  const leads = await stage.openFor(evening.codingStarts, progress);
   const late = stage.clock.now() - (evening.codingStarts - leads.runMs);
   progress(`the ${variant} evening begins: one minute a second${late > 0 ? ", late: this machine is busy" : ""}`);
   const seen = await play(stage, evening, variant, leads);
-  return { seen, facts: factsOf(seen) };
+  const timeline = variant === "drained" ? timelineOf(seen) : [];
+  const lines = variant === "drained" ? timelineLines(timeline) : [];
+  const data = { variant, scale: SCALE, timeline, receipt: seen.receipt ?? null };
+  return { title: `the ${variant} evening`, lines, facts: factsOf(seen), data };
 }
 
-async function staged(variant: Variant, evening: Evening): Promise<Played> {
-  const stage = new Stage();
+const CLOSURE_TITLES: Readonly<Record<ClosureVariant, string>> = {
+  bound: "the closure, to the cycle bound",
+  rebuild: "the closure, with a rebuild before the bound",
+};
+
+async function playOneClosure(stage: Stage, variant: ClosureVariant, closure: Closure): Promise<Played> {
+  await stage.open(BEGINS, progress);
+  progress(`${CLOSURE_TITLES[variant]}: one minute a second`);
+  const seen = await playClosure(stage, variant, closure);
+  const data = {
+    variant,
+    scale: SCALE,
+    comparison: comparisonOf(seen),
+    timeline: closureTimelineOf(seen),
+    receipt: seen.receipt ?? null,
+  };
+  return { title: CLOSURE_TITLES[variant], lines: closureLines(seen), facts: closureFactsOf(seen), data };
+}
+
+async function staged(setting: Setting, act: (stage: Stage) => Promise<Played>): Promise<Played> {
+  const stage = new Stage(setting);
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => (closing ??= stage.close());
   const stop = (): void => void close().finally(() => process.exit(130));
   process.once("SIGINT", stop).once("SIGTERM", stop);
   try {
-    return await playOne(variant, evening, stage);
+    return await act(stage);
   } finally {
     await close();
     process.removeListener("SIGINT", stop).removeListener("SIGTERM", stop);
   }
 }
 
-function print(variant: Variant, { seen, facts }: Played): void {
-  const lines = variant === "drained" ? [...timelineLines(timelineOf(seen)), ""] : [];
-  const judged = facts.flatMap(({ says, found, holds }) => [`${holds ? "✓" : "✗ DIFFERS:"} ${says}`, `    ${found}`]);
-  process.stdout.write(`${[`the ${variant} evening`, "", ...lines, ...judged, ""].join("\n")}\n`);
+/** What was asked for, as the plays that it is made of; throws for what is none. */
+function playsOf(asked: string, sets: readonly string[]): { key: string; plays: (() => Promise<Played>)[] } {
+  if (asked === "closure") {
+    const closure = closureOf(sets);
+    if ("wrong" in closure) throw new TypeError(closure.wrong);
+    const setting = { repositories: PLACES, stuck: STALE };
+    const plays = CLOSURES.map((one) => () => staged(setting, (stage) => playOneClosure(stage, one, closure)));
+    return { key: "closures", plays };
+  }
+  const variants = asked === "all" ? VARIANTS : VARIANTS.filter((variant) => variant === asked);
+  if (variants.length === 0) throw new TypeError(`"${asked}" is no evening and not the closure\n\n${HELP}`);
+  const evening = eveningOf(sets);
+  if ("wrong" in evening) throw new TypeError(evening.wrong);
+  const setting = { repositories: [REPO], stuck: null };
+  return {
+    key: "evenings",
+    plays: variants.map((one) => () => staged(setting, (stage) => playEvening(stage, one, evening))),
+  };
+}
+
+function print({ title, lines, facts }: Played): void {
+  const shown = lines.length === 0 ? [] : [...lines, ""];
+  process.stdout.write(`${[title, "", ...shown, ...factLines(facts), ""].join("\n")}\n`);
 }
 
 async function main(): Promise<number> {
@@ -64,26 +116,17 @@ async function main(): Promise<number> {
     return 0;
   }
   const [asked = "drained", ...more] = positionals;
-  const variants = asked === "all" ? VARIANTS : VARIANTS.filter((variant) => variant === asked);
-  const evening = eveningOf(values.set);
-  if (variants.length === 0 || more.length > 0)
-    throw new TypeError(`"${positionals.join(" ")}" is no evening\n\n${HELP}`);
-  if ("wrong" in evening) throw new TypeError(evening.wrong);
-  const played: Record<string, unknown>[] = [];
+  if (more.length > 0) throw new TypeError(`"${positionals.join(" ")}" is more than one replay\n\n${HELP}`);
+  const { key, plays } = playsOf(asked, values.set);
+  const data: Record<string, unknown>[] = [];
   let differ = false;
-  for (const variant of variants) {
-    const one = await staged(variant, evening);
-    differ ||= one.facts.some((fact) => !fact.holds);
-    if (!values.json) print(variant, one);
-    played.push({
-      variant,
-      scale: SCALE,
-      timeline: variant === "drained" ? timelineOf(one.seen) : [],
-      facts: one.facts,
-      receipt: one.seen.receipt ?? null,
-    });
+  for (const playIt of plays) {
+    const played = await playIt();
+    differ ||= played.facts.some((fact) => !fact.holds);
+    if (!values.json) print(played);
+    data.push({ ...played.data, facts: played.facts });
   }
-  if (values.json) process.stdout.write(`${JSON.stringify({ evenings: played })}\n`);
+  if (values.json) process.stdout.write(`${JSON.stringify({ [key]: data })}\n`);
   return differ ? 1 : 0;
 }
 

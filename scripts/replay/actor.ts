@@ -26,12 +26,15 @@ export interface ActorEnd {
 export class Actor {
   readonly said: Speech[] = [];
   readonly startedAt: Instant;
+  /** What it was typed as. */
+  readonly typed: string;
   readonly ended: Promise<ActorEnd>;
   over: ActorEnd | undefined;
   readonly #child: ChildProcess;
 
   constructor(args: readonly string[], props: Props, clock: Clock) {
     this.startedAt = clock.now();
+    this.typed = args.join(" ");
     const child = spawn(props.program, args, { cwd: props.cwd, env: props.env, stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     for (const stream of ["out", "err"] as const) {

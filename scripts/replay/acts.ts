@@ -2,7 +2,8 @@
 // makes the evening later and not another one. What happened is kept as it was seen and judged afterwards.
 
 import { MINUTE, SECOND, type Instant } from "#core/time.ts";
-import type { AuditRow, Health, WatchFrame } from "#wire/fleet.ts";
+import type { ReconcileAnswer } from "#wire/drain.ts";
+import type { AuditRow, Health, Residents, WatchFrame } from "#wire/fleet.ts";
 import type { Inside } from "#wire/host.ts";
 import type { Receipt } from "#wire/receipt.ts";
 import { listReceipts } from "#deploy/receiptFile.ts";
@@ -34,6 +35,9 @@ export interface Seen {
   readonly audit: readonly AuditRow[];
   readonly before: Health;
   readonly after: Health;
+  /** The residents at the end, and what became of each in the reconcile of the deploy. */
+  readonly residents: Residents;
+  readonly reconciled: ReconcileAnswer | undefined;
   readonly receipt: Receipt | undefined;
 }
 
@@ -45,25 +49,22 @@ const THREADS = {
 } as const;
 export { THREADS };
 
-/** A shell line that lives until its cue is given, whatever boot it is begun in. */
-function livesUntilCue(stage: Stage, cue: Cue, word: string): string {
-  return `echo ${word}; while [ ! -e '${stage.cueFile(cue)}' ]; do sleep 0.05; done; echo ${word} is done`;
-}
-
 /**
  * Gives a run the cue to end at its instant, and not before what the evening needs of it: on a busy machine that makes
  * it later. A run whose cue never comes is ended by its lease, and the facts differ.
  */
 function cueAt(stage: Stage, cue: Cue, instant: Instant, needed: Promise<unknown>): void {
-  void Promise.all([stage.until(instant), needed]).then(() => stage.give(cue));
+  const due = Promise.all([stage.until(instant), needed]).then(() => stage.give(cue));
+  // A night that is over before the cue is one whose run was ended some other way.
+  due.catch(() => undefined);
 }
 
 const minutesOf = (span: number): string => `${Math.max(1, Math.round(span / SECOND))}s`;
 
 function startCoding(stage: Stage, evening: Evening): Actor {
   const lease = minutesOf(evening.codingLeaseUntil - stage.clock.now());
-  const resume = livesUntilCue(stage, "coding", "resumed");
-  const first = livesUntilCue(stage, "coding", "coding");
+  const resume = stage.livesUntil("coding", "resumed");
+  const first = stage.livesUntil("coding", "coding");
   return stage.command([
     "run",
     "switchboard",
@@ -113,11 +114,11 @@ const hasRun =
     frame.runs.some((row) => row.threadKey === thread && (state === null || row.state === state));
 
 async function rollContainer(stage: Stage): Promise<Roll> {
-  const before = await stage.inside();
+  const before = await stage.control.inside(REPO);
   const at = stage.clock.now();
   await stage.control.roll(REPO);
   const dead = before.processes.map(({ pid, startTicks }) => ({ pid, startTicks }));
-  const after = await stage.inside();
+  const after = await stage.control.inside(REPO);
   const stillAlive = dead
     .filter((one) => after.processes.some((now) => now.pid === one.pid && now.startTicks === one.startTicks))
     .map(({ pid }) => pid);
@@ -148,12 +149,12 @@ async function scene(
   evening: Evening,
   variant: Variant,
   leads: Leads,
-): Promise<Omit<Seen, "frames" | "audit" | "before" | "after" | "receipt">> {
+): Promise<Pick<Seen, "variant" | "coding" | "review" | "deploy" | "ask" | "second" | "roll">> {
   const early = (instant: Instant, leadMs = leads.runMs): Promise<void> => stage.until(instant - leadMs);
   await early(evening.codingStarts);
   const coding = startCoding(stage, evening);
   await early(evening.reviewStarts);
-  const review = run(stage, "review", THREADS.review, livesUntilCue(stage, "review", "review"));
+  const review = run(stage, "review", THREADS.review, stage.livesUntil("review", "review"));
   await stage.sees(
     "both runs in flight",
     (frame) => hasRun(THREADS.coding)(frame) && hasRun(THREADS.review)(frame),
@@ -186,9 +187,11 @@ async function rolled(stage: Stage, evening: Evening): Promise<Roll> {
 
 /** Plays the evening and answers what was seen. */
 export async function play(stage: Stage, evening: Evening, variant: Variant, leads: Leads): Promise<Seen> {
-  const before = await stage.health();
+  const { asks, frames, paths } = stage;
+  const before = await asks.health();
   const acted = await scene(stage, evening, variant, leads);
   await stage.clock.sleep(MINUTE / 2);
-  const [audit, after] = [await stage.audit(), await stage.health()];
-  return { ...acted, frames: stage.frames, audit, before, after, receipt: listReceipts(stage.paths)[0] };
+  const [audit, after, residents] = [await asks.audit(), await asks.health(), await asks.residents()];
+  const reconciled = await asks.reconciled(after.drainId);
+  return { ...acted, frames, audit, before, after, residents, reconciled, receipt: listReceipts(paths)[0] };
 }

@@ -2,6 +2,7 @@
 // written here; `--set name=05:12` moves any of them.
 
 import { DAY, MINUTE, SECOND, hourMinuteOf, type Instant } from "#core/time.ts";
+import { secondTime } from "./night.ts";
 
 /** The seed's evening. Instants of one night, on the stack's clock. */
 export interface Evening {
@@ -17,9 +18,6 @@ export interface Evening {
 }
 
 const NIGHT: Instant = Date.UTC(2026, 8, 17);
-
-/** Minutes a second: the stack's scale, and the fastest at which its real parts still keep their bounds. */
-export const SCALE = MINUTE / SECOND;
 
 const at = (hours: number, minutes: number, seconds = 0): Instant =>
   NIGHT + ((hours * 60 + minutes) * 60 + seconds) * SECOND;
@@ -86,4 +84,4 @@ function outOfOrder(evening: Evening): string | undefined {
 
 /** An instant of the night as the seed writes it; the day only where it is another. */
 export const nightTime = (instant: Instant): string =>
-  `${hourMinuteOf(instant)}:${String(Math.floor((instant % MINUTE) / SECOND)).padStart(2, "0")}${instant - NIGHT >= DAY ? " (next day)" : ""}`;
+  `${secondTime(instant)}${instant - NIGHT >= DAY ? " (next day)" : ""}`;

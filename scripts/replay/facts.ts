@@ -2,44 +2,29 @@
 // what died, who waited, on which generation it started, in which order everything came.
 
 import type { Instant } from "#core/time.ts";
-import type { WatchFrame } from "#wire/fleet.ts";
 import { THREADS, type Seen } from "./acts.ts";
 import { nightTime } from "./evening.ts";
+import type { Fact } from "./fact.ts";
+import { closedFrame, goneAt, startedIn, threadsIn } from "./flights.ts";
 
-/** One fact: what it says, what was found, and whether they agree. `proof` has what it was read from. */
-export interface Fact {
-  readonly says: string;
-  readonly found: string;
-  readonly holds: boolean;
-  readonly proof: Readonly<Record<string, unknown>>;
+/** The instants of a deploy by the registry's own log; `reopened` is when the last resident was open again. */
+export interface DeployTimes {
+  readonly swapped: Instant | undefined;
+  readonly reconciled: Instant | undefined;
+  readonly reopened: Instant | undefined;
+  readonly cause: string | null;
 }
 
-const threadsIn = (frame: WatchFrame | undefined): string[] =>
-  (frame?.runs ?? []).map((row) => row.threadKey).toSorted();
-
-/** The first frame without the thread after one with it: its registration has gone. */
-export function goneAt(frames: readonly WatchFrame[], thread: string): Instant | undefined {
-  const has = (frame: WatchFrame): boolean => frame.runs.some((row) => row.threadKey === thread);
-  const last = frames.findLastIndex(has);
-  return last < 0 ? undefined : frames[last + 1]?.now;
-}
-
-/** The first frame in which the thread runs. */
-export function startedIn(frames: readonly WatchFrame[], thread: string): WatchFrame | undefined {
-  return frames.find((frame) => frame.runs.some((row) => row.threadKey === thread && row.state === "running"));
-}
-
-export const closedFrame = (seen: Seen): WatchFrame | undefined => seen.frames.find((frame) => frame.drains.length > 0);
-
-/** When the new generation first answered, and when the fleet reopened, by the registry's own log. */
-export function swapOf({ audit, before }: Seen): {
-  swapped: Instant | undefined;
-  reopened: Instant | undefined;
-  cause: string | null;
-} {
-  const swapped = audit.find((row) => row.what === "swapped" && row.reason !== `generation ${before.generation}`)?.at;
-  const reopen = audit.find((row) => row.what === "reopen");
-  return { swapped, reopened: reopen?.at, cause: reopen?.cause ?? null };
+/** What the registry wrote down of the deploy that is served at the end. */
+export function timesOf({ audit, after }: Seen): DeployTimes {
+  const rows = audit.filter((row) => row.drainId === after.drainId && after.drainId !== null);
+  const reopen = rows.findLast((row) => row.what === "reopen");
+  return {
+    swapped: rows.find((row) => row.what === "swapped")?.at,
+    reconciled: rows.find((row) => row.what === "reconcile")?.at,
+    reopened: reopen?.at,
+    cause: reopen?.cause ?? null,
+  };
 }
 
 const same = (a: readonly string[], b: readonly string[]): boolean =>
@@ -47,7 +32,7 @@ const same = (a: readonly string[], b: readonly string[]): boolean =>
 const time = (instant: Instant | undefined): string => (instant === undefined ? "never" : nightTime(instant));
 
 function inFlightFact(seen: Seen): Fact {
-  const threads = threadsIn(closedFrame(seen));
+  const threads = threadsIn(closedFrame(seen.frames));
   const receipt = (seen.receipt?.inFlight ?? []).map((run) => run.threadKey).toSorted();
   const wanted = [THREADS.coding, THREADS.review].toSorted();
   return {
@@ -81,7 +66,7 @@ function rollFact({ roll, coding, frames }: Seen): Fact {
 
 function askFact(seen: Seen): Fact {
   const { ask, frames, before, after } = seen;
-  const { swapped } = swapOf(seen);
+  const { swapped } = timesOf(seen);
   const waiting = ask.saying(/waiting for the deploy to finish · \d+ min/);
   const opening = ask.saying(/after waiting (\d+)s for the resident/);
   const started = startedIn(frames, THREADS.ask);
@@ -111,7 +96,7 @@ function secondFact(seen: Seen): Fact {
   // Its lease begins as the command is read, so a command that took up to a second to ask has a minute of the evening less.
   const spent = waitedSeconds > 14 * 60 && waitedSeconds < 16 * 60;
   const named = spent && until !== undefined && said.includes(until);
-  const { reopened } = swapOf(seen);
+  const { reopened } = timesOf(seen);
   const left = seen.audit.find((row) => row.what === "gaveUp")?.at;
   const before = left !== undefined && reopened !== undefined && left < reopened;
   return {
@@ -129,41 +114,57 @@ function secondFact(seen: Seen): Fact {
   };
 }
 
-function killedFact({ receipt, coding, review }: Seen): Fact {
-  const killed = receipt?.killed ?? "unknown";
+function killedFact({ receipt, reconciled, coding, review }: Seen): Fact {
+  const swap = receipt?.killed ?? "unknown";
+  const entries = reconciled?.operation.entries ?? [];
+  const restarts = entries.reduce((sum, entry) => sum + entry.killed, 0);
+  const ends = [coding, review].map((actor) => actor.over?.exit);
   return {
-    says: "nobody is killed",
-    found: `killed ${killed}; the coding child ended with ${coding.over?.exit ?? "?"}, the review with ${review.over?.exit ?? "?"}`,
-    holds: killed === 0 && receipt?.killedProcesses.length === 0 && coding.over?.exit === 0 && review.over?.exit === 0,
-    proof: { killed, processes: receipt?.killedProcesses },
+    says: "nobody is killed, neither by the swap nor by the restart behind it",
+    found: `killed ${swap} by the swap, ${restarts} by ${entries.length} restart; the coding child ended with ${ends[0] ?? "?"}, the review with ${ends[1] ?? "?"}`,
+    holds:
+      swap === 0 &&
+      receipt?.killedProcesses.length === 0 &&
+      entries.length > 0 &&
+      restarts === 0 &&
+      ends.every((exit) => exit === 0),
+    proof: { killed: swap, processes: receipt?.killedProcesses, entries },
   };
 }
 
 function orderFact(seen: Seen): Fact {
-  const { swapped, reopened, cause } = swapOf(seen);
+  const { swapped, reconciled, reopened, cause } = timesOf(seen);
   const released = goneAt(seen.frames, THREADS.coding);
-  const ordered =
-    released !== undefined &&
-    swapped !== undefined &&
-    reopened !== undefined &&
-    released <= swapped &&
-    swapped <= reopened;
+  const instants = [released, swapped, reconciled, reopened];
+  const ordered = instants.every(
+    (instant, index) => instant !== undefined && (index === 0 || instant >= (instants[index - 1] ?? instant + 1)),
+  );
   return {
-    says: "the swap comes after the last release and before the reopening",
-    found: `release ${time(released)}, swap ${time(swapped)}, reopened ${time(reopened)} (${cause ?? "?"})`,
-    holds: ordered && cause === "lifted",
-    proof: { released, swapped, reopened, cause },
+    says: "the swap comes after the last release, the reconcile behind it, and the reopening last",
+    found: `release ${time(released)}, swap ${time(swapped)}, reconcile ${time(reconciled)}, reopened ${time(reopened)} (${cause ?? "?"})`,
+    holds: ordered && (cause === "lifted" || cause === "reported"),
+    proof: { released, swapped, reconciled, reopened, cause },
   };
 }
 
-function imageFact({ before, after, receipt }: Seen): Fact {
-  const residents = receipt === undefined || receipt.residents === "unknown" ? [] : receipt.residents;
-  const all = residents.length > 0 && residents.every((one) => one.imageAfter === after.build.image);
+function imageFact({ before, after, residents, reconciled, roll }: Seen): Fact {
+  const { image } = after.build;
+  const reports = residents.residents.map((row) => ({
+    resource: row.resource,
+    says: row.imageReport,
+    image: row.image,
+    bootId: row.bootId,
+    state: reconciled?.operation.entries.find((entry) => entry.resource === row.resource)?.state ?? null,
+  }));
+  const all = reports.every(
+    (one) =>
+      one.image === image && one.says === "current" && one.state === "restarted" && one.bootId !== roll?.after.bootId,
+  );
   return {
-    says: "the release changes the image, and each resident reports it itself",
-    found: `${before.build.image.slice(0, 6)} → ${after.build.image.slice(0, 6)}, ${residents.length} resident on it`,
-    holds: before.build.image !== after.build.image && all && after.generation === before.generation + 1,
-    proof: { before: before.build, after: after.build, residents },
+    says: "the release changes the image, and each resident reports it itself, from a boot behind the live gate",
+    found: `${before.build.image.slice(0, 6)} → ${image.slice(0, 6)}: ${reports.map((one) => `${one.state ?? "?"}, ${one.says}`).join("; ")}`,
+    holds: before.build.image !== image && reports.length > 0 && all && after.generation === before.generation + 1,
+    proof: { before: before.build, after: after.build, reports },
   };
 }
 

@@ -4,8 +4,19 @@ import { parseArgs } from "node:util";
 import { runSupervisor } from "#embed/runSupervisor.ts";
 import { ownSources } from "#embed/sources.ts";
 import { problemOf } from "#node/failure.ts";
+import { platformBefore, type Platform } from "./platform.ts";
 
-const { values } = parseArgs({ options: { home: { type: "string", default: "" } } });
+const { values } = parseArgs({
+  options: { home: { type: "string", default: "" }, stuck: { type: "string", default: "" } },
+});
+
+let between: Platform | undefined;
+
+async function platform(hostUrl: string): Promise<string> {
+  if (values.stuck === "") return hostUrl;
+  between = await platformBefore(hostUrl, values.stuck);
+  return between.url;
+}
 
 try {
   await runSupervisor({
@@ -13,6 +24,7 @@ try {
     sources: ownSources(),
     env: process.env,
     port: 0,
+    platform,
     progress: (line) => process.stderr.write(`${line}\n`),
     say: (line) => process.stderr.write(`${line}\n`),
     onReady: () => process.stdout.write("ready\n"),
@@ -20,4 +32,6 @@ try {
 } catch (error) {
   process.stderr.write(`${problemOf(error).detail}\n`);
   process.exitCode = 1;
+} finally {
+  between?.close();
 }

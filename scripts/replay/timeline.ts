@@ -3,7 +3,8 @@
 import type { Instant } from "#core/time.ts";
 import { THREADS, type Seen } from "./acts.ts";
 import { nightTime } from "./evening.ts";
-import { closedFrame, goneAt, startedIn, swapOf } from "./facts.ts";
+import { timesOf } from "./facts.ts";
+import { closedFrame, goneAt, startedIn } from "./flights.ts";
 
 /** One line: the seed's time and words, and when it was seen here; undefined where it was not. */
 export interface Beat {
@@ -15,12 +16,15 @@ export interface Beat {
 
 const minutes = (span: number): string => `${Math.round(span / 60_000)} min`;
 
+const statesOf = ({ reconciled }: Seen): string =>
+  (reconciled?.operation.entries ?? []).map((entry) => entry.state).join(", ");
+
 /** The drained evening, beat by beat. */
 export function timelineOf(seen: Seen): Beat[] {
   const { ask, second, roll, frames, coding } = seen;
-  const closed = closedFrame(seen);
+  const closed = closedFrame(frames);
   const waiting = ask.saying(/waiting for the deploy to finish/);
-  const { swapped, reopened, cause } = swapOf(seen);
+  const { swapped, reconciled, reopened, cause } = timesOf(seen);
   const started = startedIn(frames, THREADS.ask);
   const released = goneAt(frames, THREADS.coding);
   const waited = started === undefined ? "" : `after ${minutes(started.now - ask.startedAt)} at the door`;
@@ -64,6 +68,7 @@ export function timelineOf(seen: Seen): Beat[] {
     },
     { seed: "05:07:30", what: "the coding child releases", at: released, seenAs: "" },
     { seed: "05:08", what: "the swap", at: swapped, seenAs: `generation ${seen.after.generation}` },
+    { seed: "", what: "the containers reconcile", at: reconciled, seenAs: statesOf(seen) },
     { seed: "05:09", what: "the fleet reopens", at: reopened, seenAs: cause ?? "" },
     { seed: "05:09:30", what: "the waiting ask starts", at: started?.now, seenAs: waited },
   ];
