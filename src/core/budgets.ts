@@ -21,6 +21,8 @@ export const CLOCK = {
   noLeaseWaitMs: 60 * MINUTE,
   wakeWaitMs: 3 * MINUTE,
   wakePollMs: 5 * SECOND,
+  /** Three tries over this long in which a registered run is not heard are a standing transport failure. */
+  standingMs: 60 * SECOND,
   pulseMs: 30 * SECOND,
   pulseBoundMs: 2 * MINUTE,
   swapBoundMs: 15 * MINUTE,
@@ -29,6 +31,10 @@ export const CLOCK = {
   /** How often a resident that is held, or was deferred, is asked again by the registry. */
   holdAskMs: 30 * SECOND,
   graceMs: 2 * MINUTE,
+  ledgerLeaseMs: 30 * SECOND,
+  heartbeatMs: 10 * SECOND,
+  /** How long a bot that is asked to end waits for its runs before it hands them off. */
+  botHoldMs: 15 * MINUTE,
   sweepIdleMs: 60 * MINUTE,
   keepDirtyMs: 7 * DAY,
   tombstoneMs: 1 * DAY,
@@ -45,12 +51,37 @@ export const LIMIT = {
   fanOut: 16,
   byChars: 80,
   reasonChars: 200,
+  askChars: 20_000,
   threadKeyChars: 200,
   bodyBytes: 256 * 1024,
   fileBytes: 4 * 1024 * 1024,
   /** How much of a body that is too large is read on, so that its sender hears the refusal. */
   discardBytes: 8 * 1024 * 1024,
   auditRows: 10_000,
+  /** What has been asked and has not ended; runs that have, of which the newest keep their output. */
+  ledgerEntries: 2_000,
+  historyRuns: 5_000,
+  outputRuns: 500,
+  endedKeys: 50_000,
+  /** An ask with all that was added to it, which must still be one argument of a command. */
+  joinedChars: 60_000,
+  writeUpChars: 20_000,
+  messages: 500,
+  noteChars: 1_000,
+  notesARun: 200,
+  /** What is kept of one stream of a run: its head, and the last part of what comes behind. */
+  outputHeadBytes: 256 * 1024,
+  outputTailBytes: 256 * 1024,
+  /** The most that is appended at once, or read. */
+  outputPartBytes: 128 * 1024,
+  /** Small appends share a row of this size. */
+  outputRowBytes: 16 * 1024,
+  receipts: 200,
+  /** Cards in the ledger; who follows them resumes within these. */
+  cards: 10_000,
+  /** How often a run is begun at most: the first time, and each resume after its container was replaced. */
+  runTries: 5,
+  rowsAPage: 200,
   unreadableLooks: 3,
   tries: 3,
 } as const;
@@ -67,6 +98,8 @@ export const REAL = {
   startMs: 20 * SECOND,
   /** How long a resident may take to answer while it restarts its container. */
   cycleMs: 40 * SECOND,
+  /** How long the answer to a reconcile waits for the residents' first words. */
+  firstWordsMs: 2 * SECOND,
   heartbeatMs: 5 * SECOND,
   watchPingMs: 10 * SECOND,
   frontHoldMs: 30 * SECOND,
@@ -148,9 +181,16 @@ export function relationsOf(budgets: Budgets): readonly Relation[] {
     { says: "lease reserve < shortest lease", holds: CLOCK.reserveMs < b.shortestLeaseMs },
     { says: "pulse bound ≥ 3 pulses", holds: CLOCK.pulseBoundMs >= 3 * CLOCK.pulseMs },
     { says: "pulse < pulse bound − one request", holds: CLOCK.pulseMs + REAL.requestMs < CLOCK.pulseBoundMs },
+    { says: "ledger lease ≥ 3 heartbeats", holds: CLOCK.ledgerLeaseMs >= 3 * CLOCK.heartbeatMs },
     { says: "3 × ask of a held resident < cycle bound", holds: 3 * CLOCK.holdAskMs < CLOCK.cycleBoundMs },
     { says: "upload cut < swap bound", holds: CLOCK.uploadCutMs < CLOCK.swapBoundMs },
     { says: "wake poll < wake wait", holds: CLOCK.wakePollMs < CLOCK.wakeWaitMs },
+    { says: "a standing failure's silence < wake wait", holds: CLOCK.standingMs < CLOCK.wakeWaitMs },
+    {
+      says: "its tries fit into that silence, each a silent stream and a pause",
+      holds:
+        LIMIT.tries * 3 * REAL.heartbeatMs <= CLOCK.standingMs && LIMIT.tries * CLOCK.wakePollMs < CLOCK.standingMs,
+    },
     { says: "stop grace < grace after a lease", holds: CLOCK.stopGraceMs < CLOCK.graceMs },
     { says: "two tries of a lift fit into 8 s", holds: 2 * REAL.liftTryMs < REAL.liftWithinMs },
     { says: "a tombstone outlives every drain", holds: CLOCK.tombstoneMs > b.capMs },

@@ -23,6 +23,12 @@ export interface Sealing {
   readonly until: Instant;
 }
 
+/** A resident that a person leaves out of quiet and seal, and why. */
+export interface Without {
+  readonly resource: string;
+  readonly reason: string;
+}
+
 /** The record (protocol.md, "The drain record"). All instants are the registry's; `until` and `phaseUntil` are exclusive. */
 export interface Drain {
   readonly id: string;
@@ -42,6 +48,9 @@ export interface Drain {
   readonly sealing: Sealing;
   /** Residents whose image report is still wanted; in phase `reopening` only these are closed. */
   readonly holds: readonly string[];
+  /** Residents that have reported this drain's image: a latch, also for a report that comes before the hold. */
+  readonly reported: readonly string[];
+  readonly without: readonly Without[];
 }
 
 /** An id that closes nothing any more, kept so that a late `/drain` finds it over. */
@@ -83,6 +92,14 @@ function readSealing(value: unknown): Sealing | undefined {
   return state !== undefined && isInstant(attempt) && isInstant(until) ? { state, attempt, until } : undefined;
 }
 
+function readWithout(value: unknown): Without[] {
+  return (Array.isArray(value) ? value : []).filter(
+    (one): one is Without => isRecord(one) && isText(one["resource"]) && isText(one["reason"]),
+  );
+}
+
+const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.filter(isText) : []);
+
 /** Reads one stored record. A shape that this build cannot read is `undefined`; unknown fields are ignored. */
 export function readDrain(stored: unknown): Drain | undefined {
   if (!isRecord(stored)) return undefined;
@@ -93,14 +110,17 @@ export function readDrain(stored: unknown): Drain | undefined {
     return undefined;
   if (phaseUntil !== null && !isInstant(phaseUntil)) return undefined;
   const principal = isText(stored["principal"]) ? stored["principal"] : "unknown";
-  const listed = Array.isArray(stored["holds"]) ? stored["holds"] : [];
-  const holds = listed.filter(isText);
-  const build = readBuild(stored["build"]);
-  return { id, since, until, by, reason, principal, deploy, phase, phaseSince, phaseUntil, build, sealing, holds };
+  const [holds, reported] = [textsIn(stored["holds"]), textsIn(stored["reported"])];
+  const [build, without] = [readBuild(stored["build"]), readWithout(stored["without"])];
+  const said = { id, since, until, by, reason, principal, deploy, build, without };
+  return { ...said, phase, phaseSince, phaseUntil, sealing, holds, reported };
 }
 
+/** What of a record says when it ends. */
+export type DrainEnds = Pick<Drain, "phase" | "until" | "phaseUntil">;
+
 /** When and by which cause a record ends if nobody touches it again. */
-export function endOf(drain: Drain): { readonly at: Instant; readonly cause: ReopenCause } {
+export function endOf(drain: DrainEnds): { readonly at: Instant; readonly cause: ReopenCause } {
   if (drain.phaseUntil === null || drain.phaseUntil >= drain.until) return { at: drain.until, cause: "expired" };
   return { at: drain.phaseUntil, cause: drain.phase === "draining" ? "pulse" : "bound" };
 }
@@ -111,12 +131,17 @@ export function liveDrain(stored: unknown, now: Instant): Drain | undefined {
   return drain !== undefined && now < endOf(drain).at ? drain : undefined;
 }
 
+/** The end that is said of a record: its own, or the bound of a phase that nobody renews. */
+export function saidEnd(drain: DrainEnds): Instant {
+  return drain.phase === "draining" ? drain.until : endOf(drain).at;
+}
+
 /** The live drains of a book, the one that ends last first. */
 export function liveDrains(book: DrainBook, now: Instant): readonly Drain[] {
   return book.drains
     .map((stored) => liveDrain(stored, now))
     .filter((drain) => drain !== undefined)
-    .toSorted((a, b) => b.until - a.until || (a.id < b.id ? -1 : 1));
+    .toSorted((a, b) => saidEnd(b) - saidEnd(a) || (a.id < b.id ? -1 : 1));
 }
 
 /** Stored records that no reader of this build understands; a deploy is refused on any, a run on none. */
@@ -148,7 +173,13 @@ export interface DrainAsk {
   readonly reason: string;
   readonly deploy: boolean;
   readonly build: Build | null;
+  readonly without: readonly Without[];
   readonly principal: string;
+}
+
+/** Whether a deployer is at work under this record; one that is `reopening` has been lifted by its deployer. */
+export function isDeploying(drain: Drain): boolean {
+  return drain.deploy && drain.phase !== "reopening";
 }
 
 export type DrainAnswer =
@@ -181,7 +212,7 @@ export function decideDrain(book: DrainBook, ask: DrainAsk, now: Instant): Drain
   const known = book.drains.map(readDrain).find((drain) => drain?.id === ask.id);
   if (book.tombstones.some((stone) => stone.id === ask.id)) return { kind: "over" };
   if (known !== undefined && liveDrain(known, now) === undefined) return { kind: "over" };
-  const other = liveDrains(book, now).find((drain) => drain.deploy && drain.id !== ask.id);
+  const other = liveDrains(book, now).find((drain) => isDeploying(drain) && drain.id !== ask.id);
   if (ask.deploy && other !== undefined) return { kind: "busy", drain: other };
   const asked = now + ask.minutes * MINUTE;
   if (known !== undefined) {
@@ -208,6 +239,8 @@ export function decideDrain(book: DrainBook, ask: DrainAsk, now: Instant): Drain
     build: ask.build,
     sealing: { state: "none", attempt: 0, until: now },
     holds: [],
+    reported: [],
+    without: ask.without,
   };
   return { kind: "created", book: withDrain(book, drain), drain };
 }
@@ -217,28 +250,40 @@ export const UPLOAD_OUTCOMES = ["none", "refused", "failed", "landed", "unknown"
 export type UploadOutcome = (typeof UPLOAD_OUTCOMES)[number];
 
 export type LiftAnswer =
-  | { readonly kind: "lifted"; readonly book: DrainBook; readonly drain: Drain }
+  /** `held`: residents that stay closed until their own report or the bound. */
+  | { readonly kind: "lifted"; readonly book: DrainBook; readonly drain: Drain; readonly held: readonly string[] }
   | { readonly kind: "already"; readonly book: DrainBook }
   | { readonly kind: "deferred"; readonly drain: Drain; readonly at: Instant };
+
+/** What a lift brings: the drain, the outcome of its upload, and whether an admin insists. */
+export interface LiftAsk {
+  readonly id: string;
+  readonly outcome: UploadOutcome;
+  readonly force: boolean;
+}
+
+/** Opens everything but the residents still held, which stay closed to the bound that their phase has. */
+function reopened(book: DrainBook, drain: Drain, now: Instant): LiftAnswer {
+  if (drain.holds.length === 0) return { kind: "lifted", book: buried(book, drain.id, now), drain, held: [] };
+  const phaseSince = drain.phase === "reopening" ? drain.phaseSince : now;
+  const open: Drain = { ...drain, phase: "reopening", phaseSince };
+  return { kind: "lifted", book: withDrain(book, open), drain: open, held: open.holds };
+}
 
 /**
  * Lifts one drain (protocol.md: `POST /undrain`, "Ends during a swap"). Idempotent, and it leaves a tombstone for an
  * id never seen. In phase `swapping` an upload may still land, so only a named outcome ends it at once: `landed` only
  * when `servedId`, the drain that brought the Worker which answers, is this one. Anything else waits for the swap bound.
+ * Behind a reconcile the residents that are held stay closed, unless an admin insists.
  */
-export function decideLift(
-  book: DrainBook,
-  ask: { readonly id: string; readonly outcome: UploadOutcome },
-  servedId: string | null,
-  now: Instant,
-): LiftAnswer {
+export function decideLift(book: DrainBook, ask: LiftAsk, servedId: string | null, now: Instant): LiftAnswer {
   const drain = book.drains.map((stored) => liveDrain(stored, now)).find((live) => live?.id === ask.id);
   if (drain === undefined) return { kind: "already", book: buried(book, ask.id, now) };
   if (drain.phase === "swapping") {
     const proven = ask.outcome === "landed" ? servedId === drain.id : ask.outcome !== "unknown";
     if (!proven) return { kind: "deferred", drain, at: endOf(drain).at };
   }
-  return { kind: "lifted", book: buried(book, ask.id, now), drain };
+  return reopened(book, ask.force ? { ...drain, holds: [] } : drain, now);
 }
 
 /** A record that has ended by itself since somebody last looked. */
@@ -268,9 +313,17 @@ export function mayUpload(drains: readonly unknown[], id: string, now: Instant):
     .some((drain) => drain?.id === id && drain.phase === "swapping");
 }
 
+/** Whether the ledger or the bot may be swapped under this drain now: it lives, and its own end is not near. */
+export function mayRoll(drains: readonly unknown[], id: string, now: Instant): boolean {
+  const drain = drains.map((stored) => liveDrain(stored, now)).find((live) => live?.id === id);
+  return drain !== undefined && now + CLOCK.uploadCutMs < drain.until;
+}
+
 /** The live drain of another deploy, which even `--force` respects. */
 export function otherDeploy(drains: readonly unknown[], id: string, now: Instant): Drain | undefined {
-  return drains.map((stored) => liveDrain(stored, now)).find((drain) => drain?.deploy === true && drain.id !== id);
+  return drains
+    .map((stored) => liveDrain(stored, now))
+    .find((drain) => drain !== undefined && isDeploying(drain) && drain.id !== id);
 }
 
 /** The latest a renewal can ask for, so that a deployer's pulse never moves its own stated end: whole minutes left, at least 1. */

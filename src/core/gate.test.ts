@@ -52,6 +52,8 @@ const DRAIN: Drain = {
   build: null,
   sealing: { state: "none", attempt: 0, until: 0 },
   holds: [],
+  reported: [],
+  without: [],
 };
 
 const OPEN: AttachFact = { kind: "looked", look: { kind: "open", parentUntil: null, sealStands: false, asked: null } };

@@ -1,7 +1,7 @@
 // The gate: one door, `attach`, as a step machine. Each state names the one effect to do next; the object performs it
 // and hands the fact back. The explorer walks this same machine, so the order that ships is the order that is proven.
 
-import type { Drain } from "./drain.ts";
+import { saidEnd, type Drain } from "./drain.ts";
 import type { AttachAsk, Registration } from "./registration.ts";
 import type { Arrival, Look, RowFound, Seal } from "./resident.ts";
 import type { Instant } from "./time.ts";
@@ -164,5 +164,5 @@ export function nextAttach(state: AttachState, fact: AttachFact): AttachState {
 
 /** The end that a refusal names: the closing drain's, else the seal's own. */
 export function refusedUntil(answer: Extract<AttachAnswer, { kind: "draining" }>): Instant | null {
-  return answer.drain?.until ?? answer.seal?.until ?? null;
+  return answer.drain === null ? (answer.seal?.until ?? null) : saidEnd(answer.drain);
 }

@@ -3,7 +3,19 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { APP, at, bookOf, drainOf, personsDrain, swappingDrain, T0, WEB } from "../../test/unit/coreSamples.ts";
+import {
+  APP,
+  at,
+  bookOf,
+  drainOf,
+  personsDrain,
+  reconcilingDrain,
+  reopeningDrain,
+  swappingDrain,
+  T0,
+  WEB,
+} from "../../test/unit/coreSamples.ts";
+import { CLOCK } from "./budgets.ts";
 import { EMPTY_BOOK, type DrainBook } from "./drain.ts";
 import { decideLook, sealStands, type LookAsk } from "./look.ts";
 import type { Instant } from "./time.ts";
@@ -14,10 +26,12 @@ const askOf = (more: Partial<LookAsk> = {}): LookAsk => ({
   look: { incarnation: 1, n: 1 },
   parentUntil: null,
   seal: null,
+  kind: "run",
   ...more,
 });
 
-const reopening = drainOf({ phase: "reopening", holds: [APP] });
+const reopening = reopeningDrain();
+const rebuild = { kind: "rebuild" } as const;
 const asking = drainOf({ sealing: { state: "asking", attempt: 3, until: at(15) } });
 const table: readonly (readonly [
   says: string,
@@ -42,6 +56,28 @@ const table: readonly (readonly [
   ["the drain that ends last is named", bookOf([drainOf(), personsDrain({ until: at(90) })]), {}, T0, "person-a"],
   ["a resident that is held is closed while the fleet reopens", bookOf([reopening]), {}, T0, "drain-a"],
   ["inv. 10: the others are open", bookOf([reopening]), { resource: WEB }, T0, null],
+  ["a resident that is held opens at the bound", bookOf([reopening]), {}, T0 + CLOCK.cycleBoundMs, null],
+  ["while the fleet reconciles everything is closed", bookOf([reconcilingDrain()]), {}, T0, "drain-a"],
+  ["a rebuild passes the drain that reconciles", bookOf([reconcilingDrain()]), rebuild, T0, null],
+  ["a rebuild of a resident that is held passes its hold", bookOf([reopening]), rebuild, T0, null],
+  ["a rebuild is refused while a deploy drains", bookOf([drainOf()]), rebuild, T0, "drain-a"],
+  ["a rebuild is refused under a person's drain", bookOf([personsDrain()]), rebuild, T0, "person-a"],
+  ["inv. 3: a rebuild is refused while a swap goes on", bookOf([swappingDrain()]), rebuild, T0, "drain-a"],
+  [
+    "a rebuild that one drain lets pass is refused by another, which ends sooner",
+    bookOf([reconcilingDrain(), personsDrain({ until: at(5) })]),
+    rebuild,
+    T0,
+    "person-a",
+  ],
+  [
+    "a rebuild under another resident's hold is refused by the next deploy's drain",
+    bookOf([reopening, drainOf({ id: "drain-b" })]),
+    { ...rebuild, resource: WEB },
+    T0,
+    "drain-b",
+  ],
+  ["a provisioning is no rebuild", bookOf([reopening]), { kind: "provision" }, T0, "drain-a"],
 ];
 for (const [says, book, more, now, closedBy] of table)
   test(`a look: ${says}`, () => {

@@ -1,7 +1,8 @@
 // The registry's half of the gate: one question, answered in one step with the counting of the attach it lets through.
 
-import { closes, closingDrain, liveDrains, withDrain, type Drain, type DrainBook } from "./drain.ts";
+import { closes, liveDrains, withDrain, type Drain, type DrainBook } from "./drain.ts";
 import type { LookId } from "./quiet.ts";
+import type { RegistrationKind } from "./registration.ts";
 import type { Instant } from "./time.ts";
 
 /** What a resident asks before it writes a row. */
@@ -13,6 +14,7 @@ export interface LookAsk {
   readonly parentUntil: Instant | null;
   /** The attempt of the seal that the resident holds, or null. */
   readonly seal: number | null;
+  readonly kind: RegistrationKind;
 }
 
 export type LookAnswer =
@@ -38,6 +40,11 @@ function voided(book: DrainBook, now: Instant): DrainBook {
     .reduce((rest, drain) => withDrain(rest, { ...drain, sealing: { ...drain.sealing, state: "void" } }), book);
 }
 
+/** A rebuild is what a held resident's report may come from: a drain refuses it up to its live gate and not behind it. */
+function refuses(drain: Drain, kind: RegistrationKind): boolean {
+  return kind !== "rebuild" || drain.phase === "draining" || drain.phase === "swapping";
+}
+
 /**
  * Is this resident closed to this attach (protocol.md, "The gate", 3 and 4)? A child of a registered run passes a
  * drain, but never a swap that has begun; whoever is let through voids an attempt to seal in the same step.
@@ -45,8 +52,8 @@ function voided(book: DrainBook, now: Instant): DrainBook {
 export function decideLook(book: DrainBook, ask: LookAsk, now: Instant): LookAnswer {
   const swapping = liveDrains(book, now).find((drain) => drain.phase === "swapping" && closes(drain, ask.resource));
   if (swapping !== undefined) return { kind: "closed", drain: swapping };
-  const drain = closingDrain(book, ask.resource, now);
-  if (drain !== undefined && ask.parentUntil === null) return { kind: "closed", drain };
+  const closing = liveDrains(book, now).find((drain) => closes(drain, ask.resource) && refuses(drain, ask.kind));
+  if (closing !== undefined && ask.parentUntil === null) return { kind: "closed", drain: closing };
   const next = voided(book, now);
   const stands = ask.seal !== null && sealStands(next, ask.seal, now);
   return { kind: "open", book: next, parentUntil: ask.parentUntil, sealStands: stands };

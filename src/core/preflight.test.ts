@@ -2,7 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { APP, at, drainOf, personsDrain, T0, WEB } from "../../test/unit/coreSamples.ts";
+import {
+  APP,
+  at,
+  drainOf,
+  personsDrain,
+  reconcilingDrain,
+  reopeningDrain,
+  T0,
+  WEB,
+} from "../../test/unit/coreSamples.ts";
 import { decidePreflight, outlasting, PROTOCOL, type FleetView, type InFlight, type Preflight } from "./preflight.ts";
 
 const run: InFlight = {
@@ -22,6 +31,7 @@ const viewOf = (more: Partial<FleetView> = {}): FleetView => ({
   attaching: 0,
   quietBy: null,
   unreadable: [],
+  botInFlight: 0,
   ...more,
 });
 const other = drainOf({ id: "drain-b" });
@@ -30,8 +40,24 @@ const table: readonly (readonly [says: string, view: Partial<FleetView>, judged:
   ["a quiet fleet is clear", {}, { kind: "clear" }],
   ["its own drain is no other deploy", { drains: [drainOf()] }, { kind: "clear" }],
   ["a person's drain hinders no deploy", { drains: [personsDrain()] }, { kind: "clear" }],
-  ["a run in flight is waited for", { runs: [run] }, { kind: "busy", runs: [run], attaching: 0 }],
-  ["an attach on its way in is waited for", { attaching: 1 }, { kind: "busy", runs: [], attaching: 1 }],
+  [
+    "a deploy that only holds residents hinders no other",
+    { drains: [reopeningDrain({ id: "drain-b" })] },
+    { kind: "clear" },
+  ],
+  [
+    "a deploy that reconciles is another deploy",
+    { drains: [reconcilingDrain({ id: "drain-b" })] },
+    { kind: "deployInProgress", drain: reconcilingDrain({ id: "drain-b" }) },
+  ],
+  ["a run in flight is waited for", { runs: [run] }, { kind: "busy", runs: [run], attaching: 0, botInFlight: 0 }],
+  ["an attach on its way in is waited for", { attaching: 1 }, { kind: "busy", runs: [], attaching: 1, botInFlight: 0 }],
+  [
+    "what the bot has in hand is waited for before it is registered",
+    { botInFlight: 2 },
+    { kind: "busy", runs: [], attaching: 0, botInFlight: 2 },
+  ],
+  ["a bot that cannot be read refuses it, named", { unreadable: ["bot"] }, { kind: "unreadable", what: ["bot"] }],
   [
     "another deploy refuses it, runs or not",
     { drains: [other], runs: [run] },

@@ -15,10 +15,14 @@ export function readinessOf(resource: string, state: ResidentState, drains: read
   return drains.some((drain) => closes(drain, resource)) ? "drained — attach refused" : state;
 }
 
-/** What a container's own word, read from inside, says beside the image that the deployed Worker pins. */
-export function imageReportOf(inside: string | null, pinned: string): ImageReport {
-  if (inside === null) return "unknown";
-  return inside === pinned ? "current" : "stale";
+/**
+ * What a container's own word, read from inside, says beside the image that the deployed Worker pins. `pending`: a
+ * reopening waits for this very report.
+ */
+export function imageReportOf(inside: string | null, pinned: string, held: boolean): ImageReport {
+  if (inside === pinned) return "current";
+  if (held) return "pending";
+  return inside === null ? "unknown" : "stale";
 }
 
 /** What an end is expected at: everything in flight over and the swap behind it, where known; else the record's end. */

@@ -11,6 +11,8 @@ import {
   admitStep,
   arriveStep,
   bootStep,
+  cycledStep,
+  cycleStep,
   EMPTY_RESIDENT,
   endStep,
   rowStep,
@@ -170,6 +172,54 @@ test("a boot takes along what was attaching, and keeps what runs and the seal", 
   assert.deepEqual(bootStep(before), { ...before, incarnation: 2, seq: 6, told: 0, rows: [rowOf()] });
 });
 
+test("a boot takes along a restart of the container that the old one had begun", () => {
+  const before = storeOf({ seq: 5, cycling: true });
+  assert.deepEqual(bootStep(before), { ...before, incarnation: 2, seq: 6, told: 0, cycling: false });
+});
+
+const attaching = rowOf({ state: "attaching" });
+const cycles: readonly (readonly [
+  says: string,
+  more: Partial<ResidentStore>,
+  asked: { readonly own: string | null; readonly live: number },
+  busy: string | null,
+])[] = [
+  ["where nobody works", {}, { own: null, live: 0 }, null],
+  ["under the row of the attach that asks", { rows: [attaching] }, { own: "run-a", live: 0 }, null],
+  ["not under a run", { rows: [rowOf()] }, { own: null, live: 0 }, "in flight: run-a"],
+  ["not under the run that asks, once it runs", { rows: [rowOf()] }, { own: "run-a", live: 0 }, "in flight: run-a"],
+  ["not under another's attach", { rows: [attaching] }, { own: "run-b", live: 0 }, "in flight: run-a"],
+  ["not under an attach when nobody's attach asks", { rows: [attaching] }, { own: null, live: 0 }, "in flight: run-a"],
+  [
+    "not under another run beside its own attach",
+    { rows: [attaching, rowOf({ runId: "run-b", threadKey: "web:T2" })] },
+    { own: "run-a", live: 0 },
+    "in flight: run-b",
+  ],
+  [
+    "not under two runs, both of which are named",
+    { rows: [rowOf(), rowOf({ runId: "run-b", threadKey: "web:T2", kind: "rebuild" })] },
+    { own: null, live: 0 },
+    "in flight: run-a, run-b",
+  ],
+  ["not under a process of a run", {}, { own: null, live: 1 }, "1 processes of runs are alive"],
+  ["not under another restart", { cycling: true }, { own: null, live: 0 }, "it is being restarted"],
+  ["under a seal, which promises that nobody works", { seal, lastAttempt: 3 }, { own: null, live: 0 }, null],
+];
+for (const [says, more, asked, why] of cycles)
+  test(`inv. 11: a container is restarted ${says}`, () => {
+    const store = storeOf(more);
+    const stepped = cycleStep(store, asked);
+    if (why !== null) return assert.deepEqual(stepped, { store, found: { kind: "busy", why } });
+    assert.deepEqual(stepped, { store: { ...store, cycling: true }, found: { kind: "begun" } });
+  });
+
+test("a restart that is over is none, and where there was none nothing changes", () => {
+  const idle = storeOf();
+  assert.deepEqual(cycledStep({ ...idle, cycling: true }), idle);
+  assert.equal(cycledStep(idle), idle);
+});
+
 test("the registry's receipt of a word counts for its own boot, and never backwards", () => {
   const store = storeOf({ seq: 9, told: 4 });
   assert.equal(toldStep(store, 1, 7).told, 7);
@@ -211,6 +261,12 @@ const anyResidentStep: fc.Arbitrary<Step> = fc.oneof(
     ),
   fc.nat(5).map<Step>((attempt) => (store) => unsealStep(store, attempt)),
   fc.constant<Step>(bootStep),
+  fc.tuple(runs, fc.nat(1)).map<Step>(
+    ([own, live]) =>
+      (store) =>
+        cycleStep(store, { own, live }).store,
+  ),
+  fc.constant<Step>(cycledStep),
 );
 
 function keepsItsWord(before: ResidentStore, after: ResidentStore, now: Instant): void {
@@ -219,6 +275,10 @@ function keepsItsWord(before: ResidentStore, after: ResidentStore, now: Instant)
     after.seq >= before.seq && after.incarnation >= before.incarnation && after.lastAttempt >= before.lastAttempt,
   );
   assert.equal(after.seq > before.seq, after.rows !== before.rows, "the rows changed and seq did not move");
+  if (after.cycling && !before.cycling) {
+    const runIds = new Set(after.rows.map((row) => (row.state === "attaching" ? row.runId : "in flight")));
+    assert.ok(runIds.size <= 1 && !runIds.has("in flight"), "a restart began under a registration");
+  }
   const threads = after.rows.map((row) => row.threadKey);
   assert.equal(new Set(threads).size, threads.length, "two rows of one thread");
   const seqs = after.rows.map((row) => row.seq);

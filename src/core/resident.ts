@@ -24,10 +24,20 @@ export interface ResidentStore {
   readonly seal: Seal | null;
   /** The newest attempt ever taken; an older ask arrives too late to count. */
   readonly lastAttempt: number;
+  /** The container is being restarted, by this boot; nothing is provisioned before its end. */
+  readonly cycling: boolean;
 }
 
 /** A resident that was onboarded just now. */
-export const EMPTY_RESIDENT: ResidentStore = { incarnation: 0, seq: 0, told: 0, rows: [], seal: null, lastAttempt: 0 };
+export const EMPTY_RESIDENT: ResidentStore = {
+  incarnation: 0,
+  seq: 0,
+  told: 0,
+  rows: [],
+  seal: null,
+  lastAttempt: 0,
+  cycling: false,
+};
 
 /** A store and what the step found. */
 export interface Stepped<T> {
@@ -48,10 +58,10 @@ function withoutRow(store: ResidentStore, gone: Registration): ResidentStore {
   return { ...store, seq: store.seq + 1, rows: store.rows.filter((row) => row.threadKey !== gone.threadKey) };
 }
 
-/** A new boot of the object: what was being attached went with the old one; what runs goes on. */
+/** A new boot of the object: what was being attached or restarted went with the old one; what runs goes on. */
 export function bootStep(store: ResidentStore): ResidentStore {
   const rows = store.rows.filter((row) => row.state === "running");
-  return { ...store, incarnation: store.incarnation + 1, seq: store.seq + 1, told: 0, rows };
+  return { ...store, incarnation: store.incarnation + 1, seq: store.seq + 1, told: 0, rows, cycling: false };
 }
 
 /** An attach as it arrives; `underway` says that one of the same run is being carried out. */
@@ -188,4 +198,28 @@ export function unsealStep(store: ResidentStore, attempt: number): ResidentStore
 /** The registry has taken a word of this incarnation; the outbox is empty once it has the newest. */
 export function toldStep(store: ResidentStore, incarnation: number, seq: number): ResidentStore {
   return incarnation === store.incarnation ? { ...store, told: Math.max(store.told, seq) } : store;
+}
+
+/** What a restart of the container meets. */
+export type CycleFound = { readonly kind: "begun" } | { readonly kind: "busy"; readonly why: string };
+
+/**
+ * Whether the container may be restarted, and if so that it is being restarted, in one step: there is no row but the
+ * asking attach's own, no process of a run, and no other restart (protocol.md, "Reconcile, report, hold").
+ */
+export function cycleStep(
+  store: ResidentStore,
+  asked: { readonly own: string | null; readonly live: number },
+): Stepped<CycleFound> {
+  const others = store.rows.filter((row) => row.runId !== asked.own || row.state !== "attaching");
+  if (others.length > 0)
+    return same(store, { kind: "busy", why: `in flight: ${others.map((row) => row.runId).join(", ")}` });
+  if (asked.live > 0) return same(store, { kind: "busy", why: `${asked.live} processes of runs are alive` });
+  if (store.cycling) return same(store, { kind: "busy", why: "it is being restarted" });
+  return { store: { ...store, cycling: true }, found: { kind: "begun" } };
+}
+
+/** The restart is over, however it went. */
+export function cycledStep(store: ResidentStore): ResidentStore {
+  return store.cycling ? { ...store, cycling: false } : store;
 }

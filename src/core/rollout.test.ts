@@ -3,108 +3,44 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
-import { budgetsOf, CLOCK, DEFAULT_LEASES, LIMIT } from "./budgets.ts";
-import type { Drain } from "./drain.ts";
-import { PROTOCOL, type FleetView } from "./preflight.ts";
 import {
-  deployOf,
-  DEPLOY_EFFECTS,
-  DEPLOY_MODES,
-  nextDeploy,
-  type DeployEffect,
-  type DeployFact,
-  type DeployMode,
-  type DeployState,
-  type Served,
-} from "./rollout.ts";
-import { MINUTE, SECOND } from "./time.ts";
-
-const TABLE = budgetsOf(DEFAULT_LEASES);
-const DRAIN: Drain = {
-  id: "d1",
-  since: 0,
-  until: 65 * MINUTE,
-  by: "",
-  reason: "",
-  principal: "",
-  deploy: true,
-  phase: "draining",
-  phaseSince: 0,
-  phaseUntil: CLOCK.pulseBoundMs,
-  build: null,
-  sealing: { state: "none", attempt: 0, until: 0 },
-  holds: [],
-};
-const OTHER = { ...DRAIN, id: "d9" };
-const CLEAR: FleetView = {
-  protocol: PROTOCOL,
-  now: 0,
-  drains: [],
-  unreadableDrains: 0,
-  runs: [],
-  attaching: 0,
-  quietBy: null,
-  unreadable: [],
-};
-const RUN = {
-  resource: "repo:a/b",
-  runId: "r1",
-  threadKey: "t1",
-  state: "running",
-  leaseUntil: 0,
-  suspect: false,
-} as const;
-const OLD: Served = { drainId: "d0", generation: 7 };
-const viewed = (change: Partial<FleetView> = {}): DeployFact => ({
-  kind: "viewed",
-  view: { ...CLEAR, ...change },
-  served: OLD,
-});
-const serves = (drainId: string, generation = 8): DeployFact => ({ kind: "serves", served: { drainId, generation } });
-const uploaded = (outcome: "none" | "refused" | "failed" | "landed" | "unknown"): DeployFact => ({
-  kind: "uploaded",
-  outcome,
-  why: "",
-});
-
-const QUIET = viewed();
-const BUSY = viewed({ runs: [RUN] });
-const DRAINED: DeployFact = { kind: "drained", drain: DRAIN };
-const SEALED: DeployFact = { kind: "sealed", drain: { ...DRAIN, phase: "swapping" }, leftMs: CLOCK.swapBoundMs };
-const NOT_SEALED: DeployFact = { kind: "notSealed", unreadable: [] };
-const CONFIRMED: DeployFact = { kind: "confirmed" };
-const LOST: DeployFact = { kind: "lost", why: "cut" };
-const OVER: DeployFact = { kind: "over" };
-const DENIED: DeployFact = { kind: "denied", why: "scope" };
-const BLIND: DeployFact = { kind: "unreadable", why: "500" };
-const WOKE: DeployFact = { kind: "woke", quiet: false };
-const TOLD: DeployFact = { kind: "woke", quiet: true };
-const TERM: DeployFact = { kind: "signal", signal: "SIGTERM" };
-
-/** Walks facts as they come; a pause lasts to its instant. */
-function walk(mode: DeployMode, facts: readonly DeployFact[]): { readonly state: DeployState; readonly now: number } {
-  let now = 0;
-  let state = deployOf(mode, "d1", TABLE, now);
-  for (const fact of facts) {
-    if (state.effect.do === "pause" && fact.kind === "woke" && !fact.quiet) now = state.effect.at;
-    state = nextDeploy(state, fact, now);
-  }
-  return { state, now };
-}
-
-function said({ effect, stop, lifted }: DeployState): string {
-  if (effect.do === "pause") return `pause, then ${effect.then}`;
-  if (effect.do === "lift") return `lift ${effect.outcome}, ${stop?.kind}`;
-  return effect.do === "done" ? `done ${stop?.kind} ${lifted ?? "nothing to lift"}` : effect.do;
-}
-
-const CLOSED = [QUIET, DRAINED];
-/** Two pulses and the pauses before them: then a look is due. */
-const MINUTE_LATER = [WOKE, DRAINED, WOKE, DRAINED];
-const SWAPPING = [...CLOSED, QUIET, SEALED, CONFIRMED];
-const times = (count: number, ...facts: DeployFact[]): DeployFact[] =>
-  Array.from({ length: count }, () => facts).flat();
+  ALL_STEPS,
+  BLIND,
+  BUSY,
+  CLOSED,
+  CONFIRMED,
+  DENIED,
+  DRAINED,
+  FACTS,
+  lifted,
+  LIVE,
+  LOST,
+  MINTED,
+  MINUTE_LATER,
+  NOT_SEALED,
+  notSealed,
+  OTHER,
+  OVER,
+  QUIET,
+  reconciling,
+  RUN,
+  said,
+  SEALED,
+  serves,
+  SWAPPING,
+  TABLE,
+  TERM,
+  times,
+  TOLD,
+  uploaded,
+  viewed,
+  walk,
+  WOKE,
+} from "../../test/unit/rolloutSamples.ts";
+import { LIMIT } from "./budgets.ts";
+import { PROTOCOL } from "./preflight.ts";
+import { nextDeploy } from "./rollout.ts";
+import { deployOf, DEPLOY_EFFECTS, type DeployFact, type DeployMode, type DeployState } from "./rolloutState.ts";
 
 const drained: readonly [string, readonly DeployFact[], string][] = [
   ["reads the fleet before it asks anything of it", [], "preflight"],
@@ -126,8 +62,10 @@ const drained: readonly [string, readonly DeployFact[], string][] = [
     [...SWAPPING, uploaded("landed"), serves("d1", 7)],
     "pause, then liveGate",
   ],
-  ["served it lifts", [...SWAPPING, uploaded("landed"), serves("d1")], "lift landed, deployed"],
-  ["lifted it is done", [...SWAPPING, uploaded("landed"), serves("d1"), { kind: "lifted" }], "done deployed open"],
+  ["served it brings the containers onto the image", LIVE, "reconcile"],
+  ["reconciled it lifts", [...LIVE, reconciling()], "lift landed, deployed"],
+  ["lifted it is done", [...LIVE, reconciling(), lifted()], "done deployed open"],
+  ["lifted with residents held it looks at them", [...LIVE, reconciling("repo:a/b"), lifted("repo:a/b")], "holds"],
   ["an upload nobody heard of is read back", [...SWAPPING, LOST], "readBack"],
   ["read back it goes through the live gate like any other", [...SWAPPING, LOST, serves("d1")], "liveGate"],
   ["not read back it waits", [...SWAPPING, LOST, serves("d0", 7)], "pause, then readBack"],
@@ -165,7 +103,7 @@ const unhappy: readonly [string, readonly DeployFact[], string][] = [
   ],
   [
     "a seal that could not read a resident is such a look",
-    [...CLOSED, QUIET, { kind: "notSealed", unreadable: ["repo:a/b"] }],
+    [...CLOSED, QUIET, notSealed("repo:a/b")],
     "pause, then pulse",
   ],
   ["a lost answer to its drain is asked for again", [QUIET, LOST], "pause, then drain"],
@@ -187,7 +125,7 @@ const unhappy: readonly [string, readonly DeployFact[], string][] = [
   ],
   ["a swap that is over is not uploaded into", [...CLOSED, QUIET, SEALED, OVER], "done refused nothing to lift"],
   ["an id that is over is replaced", [...CLOSED, BUSY, WOKE, OVER], "mint"],
-  ["and the new one asked for", [...CLOSED, BUSY, WOKE, OVER, { kind: "minted", id: "d2" }], "drain"],
+  ["and the new one asked for", [...CLOSED, BUSY, WOKE, OVER, MINTED], "drain"],
   ["a mint that fails is no quiet fleet", [...CLOSED, BUSY, WOKE, OVER, LOST], "pulse"],
   ["a bearer that may not drain has nothing to lift", [QUIET, DENIED], "done denied nothing to lift"],
   ["one that may not seal lifts what it drained", [...CLOSED, QUIET, DENIED], "lift none, denied"],
@@ -208,6 +146,9 @@ for (const [name, facts, expected] of [...drained, ...unhappy]) {
   test(`drained: ${name}`, () => assert.equal(said(walk("drained", facts).state), expected));
 }
 
+const PROVEN = [uploaded("landed"), serves("d1")];
+const ATTACHING = viewed({ runs: [RUN], attaching: 1 });
+const MADE = viewed({ runs: [RUN, { ...RUN, state: "attaching" }] });
 const others: readonly [string, DeployMode, readonly DeployFact[], string][] = [
   ["undrained it waits for a quiet look", "undrained", [BUSY], "pause, then look"],
   ["and never pulses", "undrained", [BUSY, WOKE], "look"],
@@ -231,6 +172,30 @@ const others: readonly [string, DeployMode, readonly DeployFact[], string][] = [
     [BUSY, uploaded("unknown"), serves("d0", 7)],
     "pause, then readBack",
   ],
+  [
+    "undrained and served it is done, since it closed nothing",
+    "undrained",
+    [QUIET, ...PROVEN],
+    "done deployed nothing to lift",
+  ],
+  ["forced and served it is done too", "forced", [BUSY, ...PROVEN], "done deployed nothing to lift"],
+  ["a handoff closes the fleet first", "handoff", [BUSY], "drain"],
+  ["it swaps under the runs that are in flight", "handoff", [...CLOSED, BUSY], "seal"],
+  ["and waits for a workspace that is being made", "handoff", [...CLOSED, ATTACHING], "pause, then pulse"],
+  ["also for one whose run the view already names", "handoff", [...CLOSED, MADE], "pause, then pulse"],
+  ["a quiet fleet it swaps like any other", "handoff", [...CLOSED, QUIET], "seal"],
+  ["it waits on after a look that came too early", "handoff", [...CLOSED, BUSY, NOT_SEALED], "pause, then look"],
+  ["it asks once more before its upload", "handoff", [...CLOSED, BUSY, SEALED], "confirm"],
+  ["it uploads behind its swap alone", "handoff", [...CLOSED, BUSY, SEALED, CONFIRMED], "upload"],
+  ["it is denied where the image changes", "handoff", [...CLOSED, BUSY, DENIED], "lift none, denied"],
+  [
+    "it never swaps over what it cannot read",
+    "handoff",
+    [...CLOSED, viewed({ runs: [RUN], unreadable: ["repo:a/b"] })],
+    "pause, then pulse",
+  ],
+  ["it respects another deploy", "handoff", [viewed({ drains: [OTHER] })], "done refused nothing to lift"],
+  ["served it brings the containers on too", "handoff", [...CLOSED, BUSY, SEALED, CONFIRMED, ...PROVEN], "reconcile"],
 ];
 for (const [name, mode, facts, expected] of others)
   test(`other modes: ${name}`, () => assert.equal(said(walk(mode, facts).state), expected));
@@ -252,126 +217,7 @@ test("an id that is over at the budget's end is not replaced", () => {
 test("a deploy whose budget ends before it saw anything says so without runs", () => {
   const unseen: DeployState = { ...deployOf("drained", "d1", TABLE, 0), effect: { do: "pulse" } };
   const over = nextDeploy(unseen, OVER, TABLE.deployWaitMs);
-  assert.deepEqual(over.stop, { kind: "refused", by: { kind: "busy", runs: [], attaching: 0 } });
-});
-
-/** Every fact that an effect can have, and every one that it cannot. */
-const FACTS: readonly DeployFact[] = [
-  QUIET,
-  BUSY,
-  viewed({ drains: [OTHER] }),
-  viewed({ unreadable: ["repo:a/b"] }),
-  BLIND,
-  DRAINED,
-  { kind: "busy", drain: OTHER },
-  OVER,
-  DENIED,
-  LOST,
-  { kind: "minted", id: "d2" },
-  WOKE,
-  TOLD,
-  SEALED,
-  NOT_SEALED,
-  { kind: "notSealed", unreadable: ["repo:a/b"] },
-  CONFIRMED,
-  uploaded("none"),
-  uploaded("refused"),
-  uploaded("failed"),
-  uploaded("landed"),
-  uploaded("unknown"),
-  serves("d0", 7),
-  serves("d1"),
-  serves("d2"),
-  { kind: "lifted" },
-  { kind: "deferred", at: MINUTE },
-  TERM,
-];
-
-const FAVOURED: Readonly<Record<DeployEffect["do"], readonly DeployFact[]>> = {
-  preflight: [QUIET],
-  drain: [DRAINED],
-  mint: [{ kind: "minted", id: "d2" }],
-  look: [BUSY, QUIET],
-  pause: [WOKE, TOLD],
-  pulse: [DRAINED, OVER],
-  seal: [SEALED, NOT_SEALED],
-  confirm: [CONFIRMED],
-  upload: [LOST, uploaded("landed")],
-  readBack: [serves("d0", 7), serves("d1"), serves("d2")],
-  liveGate: [serves("d0", 7), serves("d1"), serves("d2")],
-  lift: [{ kind: "lifted" }],
-  done: [],
-};
-
-const choice = fc.tuple(fc.boolean(), fc.nat());
-const chosen = (state: DeployState, [favours, which]: readonly [boolean, number]): DeployFact => {
-  const from = favours && FAVOURED[state.effect.do].length > 0 ? FAVOURED[state.effect.do] : FACTS;
-  return from[which % from.length] as DeployFact;
-};
-
-/** The instant after a fact: a pause lasts to its end unless the watch cuts it short, and a request takes a second. */
-function after(state: DeployState, fact: DeployFact, now: number): number {
-  return state.effect.do === "pause" && fact.kind === "woke" && !fact.quiet
-    ? Math.max(now, state.effect.at)
-    : now + SECOND;
-}
-
-test("a drained deploy uploads only behind a seal and a confirmation, and lifts whatever it asked for", () => {
-  fc.assert(
-    fc.property(fc.array(choice, { maxLength: 150 }), (choices) => {
-      let [state, now] = [deployOf("drained", "d1", TABLE, 0), 0];
-      let behind: readonly string[] = [];
-      for (const one of choices) {
-        const fact = chosen(state, one);
-        now = after(state, fact, now);
-        const next = nextDeploy(state, fact, now);
-        if (next.effect.do !== state.effect.do || next === state)
-          behind = next === state ? behind : [...behind.slice(-1), fact.kind];
-        if (next.effect.do === "upload" && state.effect.do !== "upload")
-          assert.deepEqual(behind, ["sealed", "confirmed"]);
-        if (next.effect.do === "done" && state.effect.do !== "done") {
-          const left = next.stop?.kind === "stopped" && next.outcome === "unknown";
-          assert.ok(
-            state.effect.do === "lift" || !next.asked || left,
-            `done from ${state.effect.do} with ${fact.kind}`,
-          );
-          assert.ok(next.stop !== null);
-          if (next.stop.kind === "deployed") assert.equal(next.outcome, "landed");
-        }
-        state = next;
-      }
-    }),
-    { numRuns: 2_000 },
-  );
-});
-
-test("from whatever a deploy has come to, the fleet's silence, its chatter or its refusals end it within its clocks", () => {
-  const mode = fc.constantFrom(...DEPLOY_MODES);
-  const ending = fc.constantFrom<readonly DeployFact[]>(
-    [LOST, WOKE],
-    [BLIND, LOST, WOKE, OVER],
-    [BUSY, DRAINED, WOKE, NOT_SEALED, serves("d0", 7), LOST],
-    [DENIED, LOST, WOKE],
-  );
-  fc.assert(
-    fc.property(mode, fc.array(choice, { maxLength: 60 }), ending, (how, choices, facts) => {
-      let [state, now] = [deployOf(how, "d1", TABLE, 0), 0];
-      for (const one of choices) {
-        const fact = chosen(state, one);
-        now = after(state, fact, now);
-        state = nextDeploy(state, fact, now);
-      }
-      const bound = now + TABLE.deployWaitMs + CLOCK.swapBoundMs + MINUTE;
-      for (let step = 0; state.effect.do !== "done"; step += 1) {
-        const moves = facts.filter((known) => nextDeploy(state, known, after(state, known, now)) !== state);
-        const fact = moves[step % moves.length] ?? LOST;
-        now = after(state, fact, now);
-        state = nextDeploy(state, fact, now);
-        assert.ok(now <= bound, `still at ${said(state)} after ${now} ms`);
-      }
-    }),
-    { numRuns: 300 },
-  );
+  assert.deepEqual(over.stop, { kind: "refused", by: { kind: "busy", runs: [], attaching: 0, botInFlight: 0 } });
 });
 
 test("a fact that the effect cannot have leaves it standing", () => {
@@ -385,6 +231,8 @@ test("a fact that the effect cannot have leaves it standing", () => {
     if (state.effect.do !== "seal") assert.ok(standing(state, "sealed") && standing(state, "notSealed"), said(state));
     if (state.effect.do !== "mint") assert.ok(standing(state, "minted"), said(state));
     if (state.effect.do !== "pause") assert.ok(standing(state, "woke"), said(state));
+    if (state.effect.do !== "reconcile") assert.ok(standing(state, "reconciling"), said(state));
+    if (state.effect.do !== "holds") assert.ok(standing(state, "heldBy"), said(state));
     if (state.effect.do !== "lift") assert.ok(standing(state, "lifted") && standing(state, "deferred"), said(state));
   }
 });
@@ -393,5 +241,10 @@ test("every effect is named once, for the tests that kill a deployer at each", (
   const reached = [...drained, ...unhappy].flatMap(([, facts]) =>
     facts.map((_, index) => walk("drained", facts.slice(0, index + 1)).state.effect.do),
   );
+  for (const facts of [
+    [...CLOSED, QUIET],
+    [...CLOSED, QUIET, uploaded("landed")],
+  ])
+    reached.push(walk("drained", facts, ALL_STEPS).state.effect.do);
   assert.deepEqual([...new Set(["preflight", ...reached])].toSorted(), DEPLOY_EFFECTS.toSorted());
 });

@@ -1,152 +1,24 @@
 // A deploy as a step machine: each state names the one effect to do next, the runner does it and hands the fact back.
 // One drain a deploy, asked before its step and lifted after it; an upload's outcome is said only as far as it is known.
 
-import { CLOCK, LIMIT, type Budgets } from "./budgets.ts";
+import { CLOCK, LIMIT } from "./budgets.ts";
 import type { Drain, UploadOutcome } from "./drain.ts";
 import { decidePreflight, type FleetView, type Preflight } from "./preflight.ts";
-import type { Instant, Ms } from "./time.ts";
+import {
+  closesNothing,
+  type DeployEffect,
+  type DeployEffectName,
+  type DeployFact,
+  type DeployState,
+  type DeployStop,
+  type PartName,
+  type Served,
+} from "./rolloutState.ts";
+import type { Instant } from "./time.ts";
 
-/** `drained`: close, wait, seal, swap. `undrained`: no drain bearer, wait for a quiet look. `forced`: swap over what runs. */
-export const DEPLOY_MODES = ["drained", "undrained", "forced"] as const;
-export type DeployMode = (typeof DEPLOY_MODES)[number];
-
-/** Every effect by name; a test kills the deployer before and after each. */
-export const DEPLOY_EFFECTS = [
-  "preflight",
-  "drain",
-  "mint",
-  "look",
-  "pause",
-  "pulse",
-  "seal",
-  "confirm",
-  "upload",
-  "readBack",
-  "liveGate",
-  "lift",
-  "done",
-] as const;
-export type DeployEffectName = (typeof DEPLOY_EFFECTS)[number];
-
-export type DeployEffect =
-  /** Read the fleet before anything is asked of it. */
-  | { readonly do: "preflight" }
-  /** `POST /drain` under `drainId`. */
-  | { readonly do: "drain" }
-  /** Mint a new drain id, because the old one is over. */
-  | { readonly do: "mint" }
-  /** Read the fleet, asking the residents afresh that the sum calls busy. */
-  | { readonly do: "look" }
-  /** Wait for the watch, at the latest until `at`. */
-  | {
-      readonly do: "pause";
-      readonly at: Instant;
-      readonly then: "look" | "readBack" | "liveGate" | "drain" | "pulse" | "seal";
-    }
-  /** Renew the drain. */
-  | { readonly do: "pulse" }
-  | { readonly do: "seal" }
-  /** Ask the registry once more, right before the upload. */
-  | { readonly do: "confirm" }
-  | { readonly do: "upload" }
-  /** What does the fleet serve? The upload's own answer was lost. */
-  | { readonly do: "readBack" }
-  /** Wait until `/healthz` serves this upload. */
-  | { readonly do: "liveGate" }
-  /** `POST /undrain` with the outcome. */
-  | { readonly do: "lift"; readonly outcome: UploadOutcome }
-  | { readonly do: "done" };
-
-export type DeployStop =
-  | { readonly kind: "deployed" }
-  | {
-      readonly kind: "refused";
-      readonly by:
-        | Exclude<Preflight, { kind: "clear" }>
-        | { readonly kind: "uploadRefused"; readonly why: string }
-        | { readonly kind: "sealTaken" };
-    }
-  | { readonly kind: "failed"; readonly why: string }
-  | { readonly kind: "denied"; readonly why: string }
-  | { readonly kind: "unknown" }
-  | { readonly kind: "stopped"; readonly signal: "SIGINT" | "SIGTERM" };
-
-/** What the fleet serves, as `/healthz` says it. */
-export interface Served {
-  readonly drainId: string | null;
-  readonly generation: number;
-}
-
-/** Where one deploy stands. Instants are the deployer's clock, except those inside `drain`. */
-export interface DeployState {
-  readonly mode: DeployMode;
-  readonly drainId: string;
-  readonly effect: DeployEffect;
-  readonly startedAt: Instant;
-  readonly budgetUntil: Instant;
-  /** The generation served before; a later one with this id is this upload. */
-  readonly fromGeneration: number;
-  /** Whether a `/drain` of the present id was asked for: then it is lifted, whatever its answer was. */
-  readonly asked: boolean;
-  readonly drain: Drain | null;
-  readonly view: FleetView | null;
-  readonly nextPulseAt: Instant;
-  readonly nextLookAt: Instant;
-  readonly swapUntil: Instant;
-  readonly tries: number;
-  readonly unreadableLooks: number;
-  readonly outcome: UploadOutcome;
-  readonly stop: DeployStop | null;
-  /** How the lift went: the fleet is open, opens by itself at an instant, or nobody knows. */
-  readonly lifted: "open" | "deferred" | "lost" | null;
-}
-
-export type DeployFact =
-  | { readonly kind: "viewed"; readonly view: FleetView; readonly served: Served }
-  | { readonly kind: "unreadable"; readonly why: string }
-  | { readonly kind: "drained"; readonly drain: Drain }
-  | { readonly kind: "busy"; readonly drain: Drain }
-  | { readonly kind: "over" }
-  | { readonly kind: "denied"; readonly why: string }
-  /** No answer, or one that says nothing: the request may have been carried out. */
-  | { readonly kind: "lost"; readonly why: string }
-  | { readonly kind: "minted"; readonly id: string }
-  /** The pause ended: by its instant, or because the watch said that nothing is in flight. */
-  | { readonly kind: "woke"; readonly quiet: boolean }
-  /** `leftMs`: how long the swap bound is away, by the registry's clock, which is not the deployer's. */
-  | { readonly kind: "sealed"; readonly drain: Drain; readonly leftMs: Ms }
-  /** Nobody is sealed: some resident has a row, or could not be read. */
-  | { readonly kind: "notSealed"; readonly unreadable: readonly string[] }
-  | { readonly kind: "confirmed" }
-  | { readonly kind: "uploaded"; readonly outcome: UploadOutcome; readonly why: string }
-  | { readonly kind: "serves"; readonly served: Served }
-  | { readonly kind: "lifted" }
-  | { readonly kind: "deferred"; readonly at: Instant }
-  | { readonly kind: "signal"; readonly signal: "SIGINT" | "SIGTERM" };
-
-/** A new deploy. `drainId` is minted by the caller (128 random bits) and kept over its retries. */
-export function deployOf(mode: DeployMode, drainId: string, budgets: Budgets, now: Instant): DeployState {
-  const wait = mode === "undrained" ? CLOCK.undrainedWaitMs : budgets.deployWaitMs;
-  return {
-    mode,
-    drainId,
-    effect: { do: "preflight" },
-    startedAt: now,
-    budgetUntil: now + wait,
-    fromGeneration: 0,
-    asked: false,
-    drain: null,
-    view: null,
-    nextPulseAt: 0,
-    nextLookAt: 0,
-    swapUntil: 0,
-    tries: 0,
-    unreadableLooks: 0,
-    outcome: "none",
-    stop: null,
-    lifted: null,
-  };
-}
+/** Whether this deploy closes the fleet, and so lifts; the fleet's own swap is then sealed and reconciled. */
+const closing = ({ mode, asked, steps }: DeployState): boolean =>
+  (mode === "drained" || mode === "handoff") && (asked || !closesNothing(steps));
 
 const to = (state: DeployState, effect: DeployEffect): DeployState => ({ ...state, effect, tries: 0 });
 
@@ -166,7 +38,7 @@ function again(state: DeployState, then: "drain" | "pulse" | "seal", why: string
 
 function wait(state: DeployState, now: Instant): DeployState {
   if (now >= state.budgetUntil) return finish(state, outOfTime(state));
-  const pulse = state.mode === "drained" ? state.nextPulseAt : Number.POSITIVE_INFINITY;
+  const pulse = closing(state) ? state.nextPulseAt : Number.POSITIVE_INFINITY;
   if (now >= pulse) return to(state, { do: "pulse" });
   if (now >= state.nextLookAt) return to(state, { do: "look" });
   const pulseFirst = pulse < state.nextLookAt;
@@ -176,7 +48,8 @@ function wait(state: DeployState, now: Instant): DeployState {
 
 function outOfTime(state: DeployState): DeployStop {
   const view = state.view;
-  return { kind: "refused", by: { kind: "busy", runs: view?.runs ?? [], attaching: view?.attaching ?? 0 } };
+  const { runs = [], attaching = 0, botInFlight = 0 } = view ?? {};
+  return { kind: "refused", by: { kind: "busy", runs, attaching, botInFlight } };
 }
 
 function afterView(state: DeployState, view: FleetView, served: Served, now: Instant): DeployState {
@@ -186,15 +59,70 @@ function afterView(state: DeployState, view: FleetView, served: Served, now: Ins
   const judged = decidePreflight(view, state.drainId);
   if (judged.kind === "protocolApart" || judged.kind === "deployInProgress") {
     return state.mode === "forced" && judged.kind === "protocolApart"
-      ? to(seen, { do: "upload" })
+      ? swapNext(seen, now)
       : finish(seen, { kind: "refused", by: judged });
   }
-  if (state.mode === "forced") return to(seen, { do: "upload" });
+  if (state.mode === "forced" || (first && closesNothing(state.steps))) return swapNext(seen, now);
   if (judged.kind === "unreadable") return unreadable(seen, judged.what, now);
   const read = { ...seen, unreadableLooks: 0 };
-  if (first && state.mode === "drained") return to({ ...read, asked: true }, { do: "drain" });
-  if (judged.kind === "busy") return wait(read, now);
-  return to(read, state.mode === "drained" ? { do: "seal" } : { do: "upload" });
+  if (first && closing(state)) return to({ ...read, asked: true }, { do: "drain" });
+  const rollsNow = state.steps.parts.length > 0 && !state.steps.waits;
+  const handsOff = state.mode === "handoff" && judged.kind === "busy" && mayHandOff(judged);
+  return judged.kind === "busy" && !rollsNow && !handsOff ? wait(read, now) : swapNext(read, now);
+}
+
+/** What is swapped next: the parts in their order, then the fleet; with nothing left the deploy has landed. */
+function swapNext(state: DeployState, now: Instant): DeployState {
+  const { parts, resident, waits } = state.steps;
+  const [part] = parts;
+  if (part !== undefined) return to(state, { do: "roll", part });
+  if (!resident) return finish(state, { kind: "deployed" });
+  // Parts that did not wait for quiet were swapped under runs: the fleet's own wait begins behind them.
+  const isQuiet = waits || state.landed.length === 0 || state.view?.runs.length === 0;
+  if (!isQuiet && state.mode === "drained") return wait({ ...state, nextLookAt: now }, now);
+  return to(state, closing(state) ? { do: "seal" } : { do: "upload" });
+}
+
+/** A part's swap was answered: landed and lost are proven by what it serves, anything else stops the deploy there. */
+function afterRolled(
+  state: DeployState,
+  part: PartName,
+  { outcome, why }: Pick<Extract<DeployFact, { kind: "uploaded" }>, "outcome" | "why">,
+  now: Instant,
+): DeployState {
+  switch (outcome) {
+    case "landed":
+    case "unknown": {
+      const partUntil = state.effect.do === "roll" ? now + CLOCK.swapBoundMs : state.partUntil;
+      return to({ ...state, partUntil }, { do: "rollGate", part });
+    }
+    case "refused":
+      return finish(state, { kind: "refused", by: { kind: "uploadRefused", why: `${part}: ${why}` } });
+    default:
+      return finish(state, { kind: "failed", why: `${part}: ${why}` });
+  }
+}
+
+/** A part is live when it carries this deploy's drain id: then the next one follows. */
+function afterRollServes(state: DeployState, served: Served | null, now: Instant): DeployState {
+  const { parts, ...steps } = state.steps;
+  const [part, ...rest] = parts;
+  if (part !== undefined && served?.drainId === state.drainId) {
+    const next = { ...state, steps: { ...steps, parts: rest }, landed: [...state.landed, part] };
+    // Where nothing is closed, what began meanwhile is looked for before the next swap.
+    const looks = state.mode === "undrained" && (rest.length > 0 || steps.resident);
+    return looks ? to(next, { do: "look" }) : swapNext(next, now);
+  }
+  if (now >= state.partUntil) return finish(state, { kind: "unknown" });
+  return { ...state, effect: { do: "pause", at: Math.min(now + CLOCK.retryMs, state.partUntil), then: "rollGate" } };
+}
+
+const isProvingPart = ({ effect }: DeployState): boolean =>
+  effect.do === "rollGate" || (effect.do === "pause" && effect.then === "rollGate");
+
+/** Runs live on under a handoff; a workspace that is being made would be cut. */
+function mayHandOff(busy: Extract<Preflight, { kind: "busy" }>): boolean {
+  return busy.attaching === 0 && busy.runs.every((run) => run.state === "running");
 }
 
 /** What cannot be read is never taken for idle: a few looks may fail while the fleet is closed, none before. */
@@ -214,12 +142,17 @@ function afterDrained(state: DeployState, drain: Drain, now: Instant): DeploySta
 function afterOver(state: DeployState, now: Instant): DeployState {
   const dead = { ...state, asked: false, drain: null };
   if (state.effect.do === "lift") return to({ ...state, lifted: "open" }, { do: "done" });
+  if (state.effect.do === "reconcile")
+    return finish({ ...dead, lifted: "open", unreconciled: "the drain was over before it" }, { kind: "deployed" });
   if (state.effect.do === "confirm") return finish(dead, { kind: "refused", by: { kind: "sealTaken" } });
   return now >= state.budgetUntil ? finish(dead, outOfTime(state)) : to(dead, { do: "mint" });
 }
 
 function afterLost(state: DeployState, why: string, now: Instant): DeployState {
   const { effect } = state;
+  const doing = effect.do === "pause" ? effect.then : effect.do;
+  if (doing === "reconcile") return afterUnreconciled(state, why, now);
+  if (doing === "holds") return lookAtHolds(state, now);
   if (effect.do === "drain" || effect.do === "pulse" || effect.do === "seal") return again(state, effect.do, why, now);
   if (effect.do === "confirm") {
     return state.tries + 1 < LIMIT.tries
@@ -232,6 +165,7 @@ function afterLost(state: DeployState, why: string, now: Instant): DeployState {
       : to({ ...state, lifted: "lost" }, { do: "done" });
   }
   if (effect.do === "upload") return afterUpload(state, "unknown", why, now);
+  if (effect.do === "roll") return afterRolled(state, effect.part, { outcome: "unknown", why }, now);
   return afterUnreadable(state, why, now);
 }
 
@@ -247,20 +181,25 @@ function provenBy(effect: DeployEffect): "readBack" | "liveGate" | null {
  */
 function afterUnreadable(state: DeployState, why: string, now: Instant): DeployState {
   if (provenBy(state.effect) !== null) return afterServes(state, null, now);
-  return state.mode === "forced" ? to(state, { do: "upload" }) : unreadable(state, [why], now);
+  if (isProvingPart(state)) return afterRollServes(state, null, now);
+  return state.mode === "forced" ? swapNext(state, now) : unreadable(state, [why], now);
 }
 
 /** A bearer that is not allowed will not be at the next try either; what it could not ask for needs no lift. */
 function afterDenied(state: DeployState, why: string): DeployState {
   if (state.effect.do === "lift") return to({ ...state, lifted: "lost" }, { do: "done" });
+  if (state.effect.do === "reconcile") return finish({ ...state, unreconciled: why }, { kind: "deployed" });
+  if (state.effect.do === "holds") return to(state, { do: "done" });
   return finish(state.effect.do === "drain" ? { ...state, asked: false } : state, { kind: "denied", why });
 }
 
 type Pause = Extract<DeployEffect, { do: "pause" }>;
 
 function afterWoke(state: DeployState, { then }: Pause, quiet: boolean, now: Instant): DeployState {
+  const [part] = state.steps.parts;
+  if (then === "rollGate") return part === undefined ? state : { ...state, effect: { do: then, part } };
   if (then !== "look" && then !== "pulse") return { ...state, effect: { do: then } };
-  if (quiet) return to(state, state.mode === "drained" ? { do: "seal" } : { do: "look" });
+  if (quiet) return to(state, closing(state) && part === undefined ? { do: "seal" } : { do: "look" });
   if (state.tries > 0 && then === "pulse") return { ...state, effect: { do: "pulse" } };
   return wait(state, now);
 }
@@ -285,9 +224,44 @@ function afterServes(state: DeployState, served: Served | null, now: Instant): D
   const ours = served !== null && served.drainId === state.drainId && served.generation > state.fromGeneration;
   const then = provenBy(state.effect) === "readBack" ? "readBack" : "liveGate";
   if (ours && then === "readBack") return to({ ...state, outcome: "landed" }, { do: "liveGate" });
-  if (ours) return finish({ ...state, outcome: "landed" }, { kind: "deployed" });
+  if (ours) return afterLive({ ...state, outcome: "landed", landed: [...state.landed, "resident"] }, now);
   if (now >= state.swapUntil) return finish({ ...state, outcome: "unknown" }, { kind: "unknown" });
   return { ...state, effect: { do: "pause", at: Math.min(now + CLOCK.retryMs, state.swapUntil), then } };
+}
+
+/** Live: a fleet that this deploy closed is reconciled before it is lifted. */
+function afterLive(state: DeployState, now: Instant): DeployState {
+  if (!state.asked) return finish(state, { kind: "deployed" });
+  return to({ ...state, reconcileUntil: now + CLOCK.cycleBoundMs }, { do: "reconcile" });
+}
+
+/** No answer to `/reconcile`: asked again to the cycle bound, then lifted without one. A failed reconcile never holds a lift. */
+function afterUnreconciled(state: DeployState, why: string, now: Instant): DeployState {
+  if (now >= state.reconcileUntil) return finish({ ...state, unreconciled: why }, { kind: "deployed" });
+  const at = Math.min(now + CLOCK.retryMs, state.reconcileUntil);
+  return { ...state, effect: { do: "pause", at, then: "reconcile" } };
+}
+
+/** The others are open; who is still held is looked at until nobody is, or the bound is over. */
+function lookAtHolds(state: DeployState, now: Instant): DeployState {
+  if (now >= state.holdUntil + CLOCK.lookMs) return to(state, { do: "done" });
+  return to(state, {
+    do: "pause",
+    at: Math.max(now + CLOCK.retryMs, Math.min(now + CLOCK.lookMs, state.holdUntil)),
+    then: "holds",
+  });
+}
+
+function afterLifted(state: DeployState, fact: Extract<DeployFact, { kind: "lifted" }>, now: Instant): DeployState {
+  const open: DeployState = { ...state, lifted: "open", held: fact.held, holdUntil: now + fact.leftMs };
+  const watches = state.stop?.kind === "deployed" && fact.held.length > 0;
+  return to(open, { do: watches ? "holds" : "done" });
+}
+
+function afterHeld(state: DeployState, fact: Extract<DeployFact, { kind: "heldBy" }>, now: Instant): DeployState {
+  const { held, stale } = fact;
+  const seen = { ...state, held, stale };
+  return held.length === 0 ? to(seen, { do: "done" }) : lookAtHolds(seen, now);
 }
 
 /**
@@ -299,6 +273,7 @@ function afterSignal(state: DeployState, signal: "SIGINT" | "SIGTERM"): DeploySt
   const uploading = effect.do === "upload" || provenBy(effect) !== null;
   if (uploading && state.outcome === "landed") return finish(state, { kind: "stopped", signal });
   if (uploading) return { ...state, outcome: "unknown", stop: { kind: "stopped", signal }, effect: { do: "done" } };
+  if (state.lifted !== null) return to({ ...state, stop: { kind: "stopped", signal } }, { do: "done" });
   return effect.do === "lift" ? state : finish(state, { kind: "stopped", signal });
 }
 
@@ -313,12 +288,16 @@ const FACTS_OF: Readonly<Record<DeployEffectName, readonly DeployFact["kind"][]>
   look: ["viewed", "unreadable", "denied"],
   pause: [],
   pulse: ["drained", "busy", "over", "denied"],
+  roll: ["uploaded", "over", "denied"],
+  rollGate: ["serves", "unreadable", "uploaded"],
   seal: ["sealed", "notSealed", "over", "denied"],
   confirm: ["confirmed", "over", "denied"],
   upload: ["uploaded", "denied"],
   readBack: ["serves", "unreadable", "uploaded"],
   liveGate: ["serves", "unreadable"],
+  reconcile: ["reconciling", "over", "denied"],
   lift: ["lifted", "deferred", "over", "denied"],
+  holds: ["heldBy", "denied"],
   done: [],
 };
 
@@ -361,11 +340,20 @@ function afterFact(state: DeployState, fact: Exclude<DeployFact, { kind: "woke" 
     case "confirmed":
       return to(state, { do: "upload" });
     case "uploaded":
-      return afterUpload(state, fact.outcome, fact.why, now);
+      return state.effect.do === "roll" || state.effect.do === "rollGate"
+        ? afterRolled(state, state.effect.part, fact, now)
+        : afterUpload(state, fact.outcome, fact.why, now);
     case "serves":
-      return afterServes(state, fact.served, now);
+      return isProvingPart(state) ? afterRollServes(state, fact.served, now) : afterServes(state, fact.served, now);
+    case "reconciling":
+      return finish(
+        { ...state, drain: fact.drain, held: fact.drain.holds, holdUntil: now + fact.leftMs },
+        { kind: "deployed" },
+      );
     case "lifted":
-      return to({ ...state, lifted: "open" }, { do: "done" });
+      return afterLifted(state, fact, now);
+    case "heldBy":
+      return afterHeld(state, fact, now);
     case "deferred":
       return to({ ...state, lifted: "deferred" }, { do: "done" });
     case "signal":

@@ -4,11 +4,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { anyStep, BUDGETS, drainOf, swappingDrain, T0 } from "../../test/unit/coreSamples.ts";
+import { anyStep, APP, BUDGETS, drainOf, reconcilingDrain, swappingDrain, T0 } from "../../test/unit/coreSamples.ts";
 import { CLOCK } from "./budgets.ts";
 import { UPLOAD_OUTCOMES } from "./drain.ts";
 import { PROTOCOL, type FleetView } from "./preflight.ts";
-import { deployOf, DEPLOY_MODES, nextDeploy, type DeployEffect, type DeployFact, type DeployState } from "./rollout.ts";
+import { nextDeploy } from "./rollout.ts";
+import { deployOf, DEPLOY_MODES, type DeployEffect, type DeployFact, type DeployState } from "./rolloutState.ts";
 import { SECOND } from "./time.ts";
 
 const clear: FleetView = {
@@ -20,6 +21,7 @@ const clear: FleetView = {
   attaching: 0,
   quietBy: null,
   unreadable: [],
+  botInFlight: 0,
 };
 const viewed: DeployFact = { kind: "viewed", view: clear, served: { drainId: "drain-0", generation: 7 } };
 const lost: DeployFact = { kind: "lost", why: "cut" };
@@ -34,7 +36,7 @@ const begin: readonly DeployFact[] = [
 
 /** A deploy of each mode whose upload begins now. */
 function uploading(mode: (typeof DEPLOY_MODES)[number]): DeployState {
-  const facts = mode === "drained" ? begin : [viewed];
+  const facts = mode === "drained" || mode === "handoff" ? begin : [viewed];
   const state = facts.reduce((now, fact) => nextDeploy(now, fact, T0), deployOf(mode, "drain-a", BUDGETS, T0));
   assert.equal(state.effect.do, "upload");
   return state;
@@ -69,20 +71,30 @@ for (const mode of DEPLOY_MODES)
       const fact: DeployFact = { kind: "serves", served: { drainId, generation } };
       const landed = nextDeploy(uploading(mode), { kind: "uploaded", outcome: "landed", why: "" }, T0);
       const lostAnswer = nextDeploy(uploading(mode), lost, T0);
-      assert.equal(nextDeploy(landed, fact, T0).stop?.kind ?? "not yet", proves ? "deployed" : "not yet");
+      const next = nextDeploy(landed, fact, T0);
+      const goesOn = landed.asked ? next.effect.do === "reconcile" : next.stop?.kind === "deployed";
+      assert.equal(goesOn, proves);
+      assert.equal(next.effect.do === "pause", !proves);
       const readBack = nextDeploy(lostAnswer, fact, T0);
       assert.deepEqual([readBack.effect.do, readBack.outcome], proves ? ["liveGate", "landed"] : ["pause", "unknown"]);
     });
 
 const anyFact: fc.Arbitrary<DeployFact> = fc.oneof(
   fc.constantFrom<DeployFact>(...begin, lost, woke, lost, woke, { kind: "woke", quiet: true }, { kind: "over" }),
-  fc.constantFrom<DeployFact>({ kind: "denied", why: "scope" }, { kind: "unreadable", why: "500" }, { kind: "lifted" }),
+  fc.constantFrom<DeployFact>({ kind: "denied", why: "scope" }, { kind: "unreadable", why: "500" }),
+  fc.constantFrom<DeployFact>(
+    { kind: "reconciling", drain: reconcilingDrain(), leftMs: CLOCK.cycleBoundMs },
+    { kind: "lifted", held: [], leftMs: 0 },
+    { kind: "lifted", held: [APP], leftMs: CLOCK.cycleBoundMs },
+    { kind: "heldBy", held: [APP], stale: [] },
+    { kind: "heldBy", held: [], stale: [APP] },
+  ),
   fc.constantFrom(...UPLOAD_OUTCOMES).map((outcome) => ({ kind: "uploaded" as const, outcome, why: "" })),
   fc
     .constantFrom("drain-a", "drain-0")
     .map((drainId) => ({ kind: "serves" as const, served: { drainId, generation: 8 } })),
 );
-const proof: readonly DeployEffect["do"][] = ["upload", "readBack", "liveGate", "lift", "done"];
+const proof: readonly DeployEffect["do"][] = ["upload", "readBack", "liveGate", "reconcile", "lift", "holds", "done"];
 
 test("inv. 4: after its upload has begun a deploy proves, lifts and ends, and uploads no second time", () => {
   const histories = fc.array(fc.tuple(anyFact, anyStep), { maxLength: 40 });

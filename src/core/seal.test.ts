@@ -4,16 +4,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { CLOCK, LIMIT } from "./budgets.ts";
-import { EMPTY_BOOK, liveDrain, type Drain, type DrainBook } from "./drain.ts";
+import { EMPTY_BOOK, liveDrain, type Build, type Drain, type DrainBook } from "./drain.ts";
 import { decideLook, sealStands, type LookAsk } from "./look.ts";
 import {
   abandonSeal,
+  beginHandoff,
   beginSeal,
   finishSeal,
   membershipFrozen,
   nextSeal,
   sealOf,
   type SealFact,
+  type HandoffBegun,
   type SealReply,
   type SealState,
 } from "./seal.ts";
@@ -33,6 +35,8 @@ const DRAIN: Drain = {
   build: null,
   sealing: { state: "none", attempt: 0, until: 0 },
   holds: [],
+  reported: [],
+  without: [],
 };
 const UNTIL = CLOCK.swapBoundMs;
 const asking: Drain = { ...DRAIN, sealing: { state: "asking", attempt: 1, until: UNTIL } };
@@ -51,6 +55,7 @@ const ASK: LookAsk = {
   look: { incarnation: 1, n: 1 },
   parentUntil: 9 * MINUTE,
   seal: 1,
+  kind: "run",
 };
 
 test("look: whoever is let in makes an attempt to seal impossible in the same step", () => {
@@ -132,6 +137,54 @@ test("residents come and go only while nothing is being sealed or swapped", () =
   assert.equal(membershipFrozen(bookOf(swapping), 0)?.id, "d1");
   assert.equal(membershipFrozen(bookOf(DRAIN), 0), undefined);
   assert.equal(membershipFrozen(bookOf(swapping), UNTIL), undefined);
+});
+
+const SERVED: Build = { commit: "3f9c1e2", bundle: "b1b1b1", image: "c9e0" };
+const brings: Drain = { ...DRAIN, build: { commit: "7b02d9e", bundle: "b2b2b2", image: "c9e0" } };
+const handoffs: readonly [string, DrainBook, string, number, HandoffBegun["kind"]][] = [
+  ["a release that keeps the image begins its swap", bookOf(brings), "d1", MINUTE, "sealed"],
+  ["a swap that has begun answers as it did", bookOf({ ...swapping, build: brings.build }), "d1", MINUTE, "sealed"],
+  [
+    "a release of another image is refused",
+    bookOf({ ...brings, build: { ...SERVED, image: "a41b" } }),
+    "d1",
+    0,
+    "imageChanges",
+  ],
+  ["a release that names no build is over", bookOf(DRAIN), "d1", 0, "over"],
+  ["a drain past its pulse is over", bookOf(brings), "d1", CLOCK.pulseBoundMs, "over"],
+  ["an id that nobody knows is over", bookOf(brings), "d2", 0, "over"],
+  ["a reconcile is over", bookOf({ ...brings, phase: "reconciling" }), "d1", 0, "over"],
+  ["a reopening is over", bookOf({ ...brings, phase: "reopening" }), "d1", 0, "over"],
+  ["a person's drain hands nothing off", bookOf({ ...brings, deploy: false }), "d1", 0, "over"],
+];
+for (const [name, book, id, now, kind] of handoffs)
+  test(`handoff: ${name}`, () => {
+    const begun = beginHandoff(book, id, SERVED, now);
+    assert.equal(begun.kind, kind);
+    if (begun.kind === "imageChanges") assert.deepEqual([begun.from, begun.to], ["c9e0", "a41b"]);
+  });
+
+test("handoff: the swap is bound like any other, outlives its cycle bound, and nobody's promise stands for it", () => {
+  const begun = beginHandoff(bookOf({ ...brings, until: 20 * MINUTE }), "d1", SERVED, MINUTE);
+  assert.ok(begun.kind === "sealed");
+  const phaseUntil = MINUTE + CLOCK.swapBoundMs;
+  const until = phaseUntil + CLOCK.cycleBoundMs;
+  assert.deepEqual(begun.drain, { ...brings, phase: "swapping", phaseSince: MINUTE, phaseUntil, until });
+  assert.ok(!sealStands(begun.book, begun.drain.sealing.attempt, MINUTE));
+  const long = beginHandoff(bookOf(brings), "d1", SERVED, MINUTE);
+  assert.ok(long.kind === "sealed" && long.drain.until === 65 * MINUTE, "an end moved earlier");
+  const again = beginHandoff(begun.book, "d1", SERVED, 2 * MINUTE);
+  assert.ok(again.kind === "sealed" && again.book === begun.book);
+  assert.deepEqual(again.drain, begun.drain);
+});
+
+test("handoff: its swap refuses everybody who is not registered, children too, to its bound", () => {
+  const begun = beginHandoff(bookOf(brings), "d1", SERVED, MINUTE);
+  assert.ok(begun.kind === "sealed");
+  assert.equal(decideLook(begun.book, ASK, 2 * MINUTE).kind, "closed");
+  assert.equal(decideLook(begun.book, ASK, MINUTE + CLOCK.swapBoundMs).kind, "open");
+  assert.equal(membershipFrozen(begun.book, 2 * MINUTE)?.id, "d1");
 });
 
 const resources = (count: number): string[] => Array.from({ length: count }, (_, index) => `repo:a/${index}`);

@@ -2,7 +2,7 @@
 // All or nothing; success is the beginning of the swap and is judged, with the drain's liveness, in one registry step.
 
 import { CLOCK, LIMIT } from "./budgets.ts";
-import { liveDrain, liveDrains, withDrain, type Drain, type DrainBook } from "./drain.ts";
+import { liveDrain, liveDrains, withDrain, type Build, type Drain, type DrainBook } from "./drain.ts";
 import type { Instant } from "./time.ts";
 
 export type SealBegun =
@@ -53,6 +53,32 @@ export function finishSeal(book: DrainBook, id: string, attempt: number, now: In
   return { kind: "sealed", book: withDrain(book, sealed), drain: sealed };
 }
 
+export type HandoffBegun =
+  | { readonly kind: "sealed"; readonly book: DrainBook; readonly drain: Drain }
+  | { readonly kind: "over" }
+  /** The release changes the image: its containers restart, so what runs in them cannot be handed over. */
+  | { readonly kind: "imageChanges"; readonly from: string; readonly to: string };
+
+/**
+ * One registry step: begins the swap of a release that only changes the Worker, over runs that live on in their
+ * containers. Nobody promises anything; the phase itself refuses every attach but a registered run's until it ends.
+ */
+export function beginHandoff(book: DrainBook, id: string, served: Build, now: Instant): HandoffBegun {
+  const drain = liveOf(book, id, now);
+  if (drain?.phase === "swapping") return { kind: "sealed", book, drain };
+  if (drain?.phase !== "draining" || !drain.deploy || drain.build === null) return { kind: "over" };
+  if (drain.build.image !== served.image) return { kind: "imageChanges", from: served.image, to: drain.build.image };
+  const phaseUntil = now + CLOCK.swapBoundMs;
+  const swapping: Drain = {
+    ...drain,
+    phase: "swapping",
+    phaseSince: now,
+    phaseUntil,
+    until: Math.max(drain.until, phaseUntil + CLOCK.cycleBoundMs),
+  };
+  return { kind: "sealed", book: withDrain(book, swapping), drain: swapping };
+}
+
 /** An attempt that was given up closes nothing: recorded in the step that begins to take the promises back. */
 export function abandonSeal(book: DrainBook, id: string, attempt: number, now: Instant): DrainBook {
   const drain = liveOf(book, id, now);
@@ -97,7 +123,7 @@ export type SealEffect =
     }
   | { readonly do: "answer"; readonly result: SealResult };
 
-/** Where one `POST /seal` stands. `without` names residents that a person left out for a reason. */
+/** Where one `POST /seal` stands. Residents that a person left out are not asked. */
 export interface SealState {
   readonly id: string;
   readonly attempt: number;

@@ -19,6 +19,7 @@ import {
   onboardLineSchema,
   opBodySchema,
   readBodySchema,
+  rebuildBodySchema,
   reconfigureBodySchema,
   releaseBodySchema,
   writeBodySchema,
@@ -37,6 +38,7 @@ const bodies = {
   onboard: [onboardBodySchema, { resource: run.resource, url: "/src/app" }],
   offboard: [offboardBodySchema, { resource: run.resource }],
   reconfigure: [reconfigureBodySchema, { resource: run.resource, setup: null }],
+  rebuild: [rebuildBodySchema, { resource: run.resource }],
   release: [releaseBodySchema, { runId: run.runId, reason: "stuck" }],
 } as const satisfies Record<string, readonly [z.ZodType, object]>;
 type Name = keyof typeof bodies;
@@ -130,6 +132,9 @@ const asks: readonly (readonly [says: string, name: Name, more: object, field: s
   ["a repository with a line's end is refused", "onboard", { url: "/src/app\n" }, "url"],
   ["an empty repository is refused", "onboard", { url: "" }, "url"],
   ["a setup of 10 KB is refused", "onboard", { setup: "x".repeat(10_240) }, "setup"],
+  ["a rebuild that insists is taken", "rebuild", { force: true }, undefined],
+  ["a rebuild that insists in words is refused", "rebuild", { force: "yes" }, "force"],
+  ["a rebuild without its resident is refused", "rebuild", { resource: undefined }, "resource"],
   ["a run is ended for a reason", "release", { reason: "" }, "reason"],
   ["and for a short one", "release", { reason: "x".repeat(201) }, "reason"],
 ];
@@ -147,6 +152,10 @@ test("what an attach leaves out is nobody's word and its kind's lease", () => {
     replace: { by: "nobody" },
     ref: null,
   });
+});
+
+test("a rebuild that says nothing of the runs there ends none", () => {
+  assert.deepEqual(rebuildBodySchema.parse({ resource: run.resource }), { resource: run.resource, force: false });
 });
 
 test("any JSON in any body is read or refused by a field, and never throws", () => {

@@ -158,6 +158,10 @@ export const reconfigureBodySchema = z.object({
   test: plain(4_000).nullable().optional(),
 });
 
+/** `POST /rebuild` (admin). `force` ends the runs that are in flight there. */
+export const rebuildBodySchema = z.object({ resource: resourceSchema, force: z.boolean().default(false) });
+export type RebuildBody = z.infer<typeof rebuildBodySchema>;
+
 /** `POST /offboard`. */
 export const offboardBodySchema = z.object({ resource: resourceSchema });
 

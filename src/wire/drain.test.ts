@@ -5,13 +5,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { LIMIT } from "#core/budgets.ts";
-import { BUDGETS, BUILD, drainOf, swappingDrain } from "../../test/unit/coreSamples.ts";
+import { APP, BUDGETS, BUILD, drainOf, reopeningDrain, swappingDrain, WEB } from "../../test/unit/coreSamples.ts";
 import {
   drainAnswerSchema,
   drainingSchema,
   drainSchema,
   drainsSchema,
   parseDrainRequest,
+  reconcileAnswerSchema,
+  reconcileBodySchema,
+  reconcileSchema,
+  releaseHoldAnswerSchema,
+  releaseHoldBodySchema,
   sealBodySchema,
   undrainAnswerSchema,
   undrainBodySchema,
@@ -21,6 +26,7 @@ import { parseWith } from "./parse.ts";
 
 const CAP = BUDGETS.capMinutes;
 const body = { id: "d1d1d1d1", minutes: 65, by: "ci", reason: "deploy 7b02d9e" };
+const leftOut = { resource: APP, reason: "its disk is full" };
 const without = (field: string): object => Object.fromEntries(Object.entries(body).filter(([name]) => name !== field));
 
 const refused: readonly (readonly [says: string, value: unknown, field: string])[] = [
@@ -45,6 +51,20 @@ const refused: readonly (readonly [says: string, value: unknown, field: string])
   ["an id with a slash", { ...body, id: "d1d1d1/d1" }, "id"],
   ["a deploy that is a word", { ...body, deploy: "yes" }, "deploy"],
   ["a build without its image", { ...body, build: { commit: "7b02d9e", bundle: "b2b2b2" } }, "build.image"],
+  ["whom it leaves out as a text", { ...body, without: APP }, "without"],
+  ["one left out without a reason", { ...body, without: [{ resource: APP }] }, "without.0.reason"],
+  ["one left out for an empty reason", { ...body, without: [{ resource: APP, reason: "" }] }, "without.0.reason"],
+  [
+    "one left out for a reason that is too long",
+    { ...body, without: [{ resource: APP, reason: "x".repeat(LIMIT.reasonChars + 1) }] },
+    "without.0.reason",
+  ],
+  [
+    "one left out by its short name",
+    { ...body, without: [leftOut, { ...leftOut, resource: "app" }] },
+    "without.1.resource",
+  ],
+  ["more left out than a fleet has", { ...body, without: Array.from({ length: 101 }, () => leftOut) }, "without"],
   ["a text", "drain", "body"],
   ["null", null, "body"],
   ["nothing", undefined, "body"],
@@ -60,7 +80,13 @@ for (const [says, value, field] of refused)
 
 test("asked to drain: what is left out is a person's drain without a build, and unknown fields are ignored", () => {
   const read = parseDrainRequest({ ...body, colour: "red" }, CAP);
-  assert.deepEqual(read, { ok: true, value: { ...body, deploy: false, build: null } });
+  assert.deepEqual(read, { ok: true, value: { ...body, deploy: false, build: null, without: [] } });
+});
+
+test("asked to drain: whom it leaves out is taken with the reason", () => {
+  const read = parseDrainRequest({ ...body, without: [{ ...leftOut, colour: "red" }] }, CAP);
+  assert.ok(read.ok);
+  assert.deepEqual(read.value.without, [leftOut]);
 });
 
 test("asked to drain: the bounds themselves are accepted", () => {
@@ -83,7 +109,8 @@ test("any JSON is read or refused by a field's name, and what is read is whole m
   fc.assert(
     fc.property(fc.oneof(asks, fc.jsonValue(), fc.anything()), fc.integer({ min: 90, max: 300 }), (value, cap) => {
       const read = parseDrainRequest(value, cap);
-      if (!read.ok) return assert.match(read.error.field ?? "", /^(body|id|minutes|by|reason|deploy|build(\..+)?)$/);
+      if (!read.ok)
+        return assert.match(read.error.field ?? "", /^(body|id|minutes|by|reason|deploy|build(\..+)?|without(\..+)?)$/);
       assert.ok(Number.isInteger(read.value.minutes) && read.value.minutes >= 1 && read.value.minutes <= cap);
       assert.ok(read.value.by.length <= LIMIT.byChars && read.value.reason.length <= LIMIT.reasonChars);
     }),
@@ -113,11 +140,93 @@ for (const [says, value, expected] of lifts)
     assert.deepEqual(read.ok ? read.value : read.error.field, expected);
   });
 
-test("asked to seal: an id and nothing else is wanted", () => {
-  assert.ok(parseWith(sealBodySchema, { id: body.id }).ok);
-  const read = parseWith(sealBodySchema, {});
-  assert.ok(!read.ok && read.error.field === "id");
+const bodies = {
+  seal: [sealBodySchema, { id: body.id }],
+  reconcile: [reconcileBodySchema, { id: body.id }],
+  "release a hold": [releaseHoldBodySchema, { resource: APP, reason: "it is rebuilt" }],
+} as const;
+const asks: readonly (readonly [what: keyof typeof bodies, says: string, more: object, field: string | undefined])[] = [
+  ["seal", "its id alone is taken", {}, undefined],
+  ["seal", "a handoff is taken", { handoff: true }, undefined],
+  ["seal", "a handoff that is a word is refused", { handoff: "yes" }, "handoff"],
+  ["seal", "no id is refused", { id: undefined }, "id"],
+  ["reconcile", "its id alone is taken", {}, undefined],
+  ["reconcile", "no id is refused", { id: undefined }, "id"],
+  ["reconcile", "an id that is too short to be minted is refused", { id: "d1" }, "id"],
+  ["reconcile", "an id that is a list is refused", { id: [body.id] }, "id"],
+  ["release a hold", "a resident and a reason are taken", {}, undefined],
+  ["release a hold", "a resident by its short name is refused", { resource: "app" }, "resource"],
+  ["release a hold", "no resident is refused", { resource: undefined }, "resource"],
+  ["release a hold", "no reason is refused", { reason: undefined }, "reason"],
+  ["release a hold", "an empty reason is refused", { reason: "" }, "reason"],
+  ["release a hold", "a long reason is refused", { reason: "x".repeat(LIMIT.reasonChars + 1) }, "reason"],
+  ["release a hold", "the longest reason is taken", { reason: "x".repeat(LIMIT.reasonChars) }, undefined],
+];
+for (const [what, says, more, field] of asks)
+  test(`asked to ${what}: ${says}`, () => {
+    const [schema, least] = bodies[what];
+    const read = parseWith<unknown>(schema, { ...least, ...more });
+    assert.equal(read.ok ? undefined : read.error.field, field);
+    if (!read.ok) assert.deepEqual([read.error.code, read.error.status], ["BAD_FIELD", 400]);
+  });
+
+test("a seal that says nothing of a handoff asks the residents", () => {
+  const read = parseWith(sealBodySchema, { id: body.id });
+  assert.deepEqual(read, { ok: true, value: { id: body.id, handoff: false } });
 });
+
+test("any JSON asked of a seal, a reconcile or a hold is read or refused by a field's name", () => {
+  const changed = fc.dictionary(fc.constantFrom("id", "resource", "reason", "handoff"), fc.jsonValue());
+  const names = fc.constantFrom("seal", "reconcile", "release a hold" as const);
+  fc.assert(
+    fc.property(names, changed, fc.anything(), (what, more, other) => {
+      const [schema, least] = bodies[what];
+      for (const value of [{ ...least, ...more }, other]) {
+        const read = parseWith<unknown>(schema, value);
+        if (!read.ok) assert.match(read.error.field ?? "", /^(body|id|resource|reason|handoff)$/);
+      }
+    }),
+  );
+});
+
+const entry = {
+  resource: APP,
+  state: "deferred",
+  image: "a41b",
+  bootId: "boot-1",
+  why: "in flight: run-a",
+  killed: 0,
+  askedAt: 5,
+  asks: 2,
+};
+const operation = {
+  drainId: body.id,
+  image: "c9e0",
+  since: 5,
+  until: 9,
+  entries: [entry, { ...entry, resource: WEB }],
+};
+
+test("the operation behind a reconcile is read as it was written, with and without the drain that it outlives", () => {
+  for (const drain of [reopeningDrain(), null]) {
+    const answer = { now: 6, operation, held: [APP], drain };
+    assert.deepEqual(reconcileAnswerSchema.parse(answer), answer);
+  }
+  const nobody = { ...entry, state: "asked", image: null, bootId: null, why: null, asks: 0 };
+  assert.deepEqual(reconcileSchema.parse({ ...operation, entries: [nobody] }).entries, [nobody]);
+  const released = { now: 6, resource: APP, drainId: body.id, held: [WEB] };
+  assert.deepEqual(releaseHoldAnswerSchema.parse(released), released);
+});
+
+const notRead: readonly (readonly [says: string, stored: unknown])[] = [
+  ["a state of a later build", { ...operation, entries: [{ ...entry, state: "melted" }] }],
+  ["no image", { ...operation, image: null }],
+  ["a bound that is a text", { ...operation, until: "soon" }],
+  ["entries that are no list", { ...operation, entries: {} }],
+  ["nothing", undefined],
+];
+for (const [says, stored] of notRead)
+  test(`no reconcile is read from ${says}`, () => assert.ok(!reconcileSchema.safeParse(stored).success));
 
 test("a drain in an answer is one that the core can read, with whatever a later build adds", () => {
   const later = { ...drainOf(), colour: "red" };
@@ -127,7 +236,9 @@ test("a drain in an answer is one that the core can read, with whatever a later 
   assert.deepEqual(drainsSchema.parse(drains), drains);
   assert.ok(drainAnswerSchema.safeParse({ now: 5, kind: "sealed", drain: swappingDrain() }).success);
   const remaining = { now: 5, kind: "deferred", deferredUntil: 9, remaining: [later] };
-  assert.deepEqual(undrainAnswerSchema.parse(remaining), remaining);
+  assert.deepEqual(undrainAnswerSchema.parse(remaining), { ...remaining, held: [], heldUntil: null });
+  const holding = { ...remaining, kind: "lifted", deferredUntil: null, held: [APP], heldUntil: 9 };
+  assert.deepEqual(undrainAnswerSchema.parse(holding), holding);
 });
 
 test("a refusal is known by its record, also where a standing seal alone could say it", () => {

@@ -52,6 +52,21 @@ export const ERRORS = {
     next: "Wait for it, stop it, use another --thread, or take its place with --replace.",
   },
   OLD_GENERATION: { status: 409, title: "A newer generation holds this run", next: "Stop: the run goes on elsewhere." },
+  FENCED: {
+    status: 409,
+    title: "This bot writes no more: a newer one has begun",
+    next: "Stop: what it held goes on under the newer bot.",
+  },
+  RUN_NOT_HELD: {
+    status: 409,
+    title: "This bot does not hold the run",
+    next: "Leave it to the bot that does, or ask /reclaim for what is free.",
+  },
+  OUTPUT_GAP: {
+    status: 409,
+    title: "The output begins behind what the ledger has",
+    next: "Send it again from `length` on.",
+  },
   LEASE_SPENT: { status: 409, title: "The run's lease is over", next: "Ask again with a longer --lease." },
   NEEDS_ATTACH: { status: 409, title: "No run of this thread is registered", next: "Attach first." },
   DEPLOY_IN_PROGRESS: {
@@ -80,6 +95,18 @@ export const ERRORS = {
     next: "Wait for them; `tidegate status` names them.",
   },
   DRAIN_OVER: { status: 410, title: "This drain is over", next: "Start anew with a new id." },
+  STALE_GENERATION: {
+    status: 409,
+    title: "The Worker that answers is not this deploy's upload",
+    next: "Wait until /healthz carries the drain's id, then ask again.",
+  },
+  NOT_SWAPPED: { status: 409, title: "Nothing was swapped under this drain yet", next: "Seal and swap first." },
+  IMAGE_CHANGES: {
+    status: 409,
+    title: "The release changes the image, so its runs cannot be handed over",
+    next: 'Deploy with the drain: take "resident.swap" out of tidegate.jsonc.',
+  },
+  NOT_HELD: { status: 409, title: "No reopening waits for this resident", next: "See `tidegate drain status`." },
   TOO_LARGE: { status: 413, title: "The body is too large", next: "Send less; the detail names the limit." },
   WRONG_CONTENT_TYPE: {
     status: 415,
@@ -115,6 +142,11 @@ export const ERRORS = {
     status: 422,
     title: "The path leaves the worktree",
     next: "Name a path inside the thread's worktree.",
+  },
+  LEDGER_FULL: {
+    status: 503,
+    title: "The ledger has no room for one more ask",
+    next: "Ask again once some of what waits has ended.",
   },
   AGENT_FAILED: {
     status: 502,

@@ -43,6 +43,17 @@ export const residentRowSchema = z.object({
   attaching: z.number(),
   opsInFlight: z.number(),
   imageReport: z.enum(IMAGE_REPORTS),
+  /** A reopening that waits for this resident's report: since when, until when at the latest, and what it last said. */
+  hold: z
+    .object({
+      drainId: z.string(),
+      since: z.number(),
+      until: z.number(),
+      askedAt: z.number().nullable(),
+      said: z.string().nullable(),
+    })
+    .nullable()
+    .default(null),
   image: z.string().nullable(),
   bootId: z.string().nullable(),
   readable: z.boolean(),

@@ -45,6 +45,21 @@ export const settingsSchema = z.object({
 });
 export type Settings = z.infer<typeof settingsSchema>;
 
+/** `TIDEGATE_BOT` in the bot's environment, as JSON text. */
+export const botSettingsSchema = z.object({
+  port: z.int().min(0).max(65_535),
+  fleetUrl: z.string(),
+  ledgerUrl: z.string(),
+  home: z.string(),
+  clock: clockSettingSchema,
+  /** How it leaves its runs when it is asked to end: it waits for them, or hands them off at once. */
+  roll: z.enum(["drain", "handoff"]),
+  build: buildSchema,
+  generation: z.int().positive(),
+  drainId: z.string().nullable(),
+});
+export type BotSettings = z.infer<typeof botSettingsSchema>;
+
 /** A process inside a container, as seen from outside. `tags` are the TIDEGATE_ variables it was started with. */
 export const insideSchema = z.object({
   pid: z.int().positive(),
@@ -63,6 +78,9 @@ const resourceSchema = z
   .regex(/^[a-z]+:[A-Za-z0-9._/-]+$/);
 
 export const resourceAskSchema = z.object({ resource: resourceSchema });
+
+/** `POST /containers/roll`. With a boot id only that boot is ended: a later one is left as it is. */
+export const rollAskSchema = resourceAskSchema.extend({ bootId: z.string().max(80).optional() });
 
 /** A container that runs: its agent answers on `url` to `token`. */
 export const runningSchema = z.object({
@@ -107,13 +125,19 @@ export const containerListSchema = z.object({ containers: z.array(containerSchem
 export const insideListSchema = z.object({ container: containerSchema, processes: z.array(insideSchema) });
 export type InsideList = z.infer<typeof insideListSchema>;
 
-/** How a swap was prepared: sealed by the drain of this id, over live runs, or without a drain at all. */
+/** The parts of a stack that are swapped each by itself, in the order of a deploy. */
+export const STEPS = ["ledger", "bot", "resident"] as const;
+export type StepName = (typeof STEPS)[number];
+
+/** How a swap was prepared: sealed by the drain of this id, handed off under it, over live runs, or without a drain at all. */
 export const swapAskSchema = z.object({
+  /** What is swapped: the fleet's Worker, the ledger's, or the bot. `build.bundle` is that part's own. */
+  step: z.enum(STEPS).default("resident"),
   drainId: z.string().min(1).max(200),
-  mode: z.enum(["sealed", "forced", "undrained"]),
+  mode: z.enum(["sealed", "handoff", "forced", "undrained"]),
   build: buildSchema,
 });
-export type SwapAsk = z.infer<typeof swapAskSchema>;
+export type SwapAsk = z.input<typeof swapAskSchema>;
 
 const problemFields = { code: z.string(), detail: z.string() };
 
@@ -152,6 +176,16 @@ export type InFlight = z.infer<typeof inFlightSchema>;
 export const downAskSchema = z.object({ now: z.boolean().default(false) });
 export const downAnswerSchema = z.object({ ending: z.literal(true), pid: z.int() });
 
+/** What is served of one part beside the fleet. `last` is its last swap, for who asks again after a lost answer. */
+export const partSchema = z.object({
+  build: buildSchema,
+  generation: z.int().positive(),
+  drainId: z.string().nullable(),
+  since: z.number(),
+  last: swapAnswerSchema.nullable(),
+});
+export type Part = z.infer<typeof partSchema>;
+
 /** `GET /control/status`: what this supervisor is and does now. */
 export const statusSchema = z.object({
   pid: z.int(),
@@ -163,6 +197,9 @@ export const statusSchema = z.object({
   build: buildSchema,
   swapping: z.string().nullable(),
   lastSwap: swapAnswerSchema.nullable(),
+  /** Where the bot answers, and what of the ledger and the bot is served; null in a stack without them. */
+  botUrl: z.string().nullable().default(null),
+  parts: z.object({ ledger: partSchema.nullable(), bot: partSchema.nullable() }).default({ ledger: null, bot: null }),
   isolation: z.string(),
   notes: z.array(z.string()),
   containers: z.array(containerSchema),
@@ -180,6 +217,9 @@ export const supervisorFileSchema = z.object({
   hostUrl: z.string(),
   controlToken: z.string(),
   workerd: processIdSchema.nullable(),
+  /** Where the ledger and the bot answer; null in a stack without them. */
+  ledgerUrl: z.string().nullable().default(null),
+  botUrl: z.string().nullable().default(null),
   ready: z.boolean(),
 });
 export type SupervisorFile = z.infer<typeof supervisorFileSchema>;
@@ -229,9 +269,15 @@ export const HOST_ERRORS = {
     title: "a tool of the image has another version",
     next: 'install that version, or correct "image.tools" in tidegate.jsonc',
   },
+  BOT_FAILED: { status: 500, title: "the bot does not start", next: "read .tidegate/log/bot.log" },
   WORKERD_FAILED: { status: 500, title: "workerd does not start", next: "read .tidegate/log/workerd.log" },
   CONTAINER_FAILED: { status: 503, title: "the container does not start", next: "read .tidegate/log/agent-*.log" },
   CONTAINER_STUCK: { status: 503, title: "processes of the container do not end", next: "look at the named processes" },
+  IMAGE_CHANGES: {
+    status: 409,
+    title: "a handoff keeps the image, and this release changes it",
+    next: "npx tidegate deploy all",
+  },
   SWAP_BUSY: { status: 409, title: "another swap is under way", next: "npx tidegate status" },
   SWAP_NOT_SEALED: {
     status: 409,

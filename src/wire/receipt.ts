@@ -3,8 +3,10 @@
 
 import * as z from "zod";
 import { UPLOAD_OUTCOMES } from "#core/drain.ts";
-import { DEPLOY_EFFECTS, DEPLOY_MODES } from "#core/rollout.ts";
+import { RECONCILE_STATES } from "#core/reconcile.ts";
+import { DEPLOY_EFFECTS, DEPLOY_MODES } from "#core/rolloutState.ts";
 import { buildSchema } from "./drain.ts";
+import { STEPS } from "./host.ts";
 
 /** Moves when a field changes its meaning; fields are otherwise only added. */
 export const RECEIPT_FORMAT = 1;
@@ -31,15 +33,32 @@ export const receiptRunSchema = z.object({
 });
 export type ReceiptRun = z.infer<typeof receiptRunSchema>;
 
-/** One resident: the image that it reported itself, before the swap and after it. */
+/**
+ * How a resident's hold ended, in the registry's words: `lifted` is an admin's force, `held` one that had not ended when
+ * last seen, `none` one that never was, `unknown` one that nobody told of.
+ */
+export const HOLD_ENDS = ["reported", "bound", "released", "lifted", "held", "none", "unknown"] as const;
+export type HoldEnd = (typeof HOLD_ENDS)[number];
+
+/** One resident: what it reported itself, before the swap and after it, and what the reconcile came to there. */
 export const receiptResidentSchema = z.object({
   resource: z.string(),
   imageBefore: z.string().or(unknown),
   imageAfter: z.string().or(unknown),
   bootBefore: z.string().or(unknown),
   bootAfter: z.string().or(unknown),
+  /** What its last answer to the reconcile was; unknown without one. */
+  reconcile: z.enum(RECONCILE_STATES).or(unknown).default("unknown"),
+  why: z.string().nullable().default(null),
+  /** Processes of runs that ended with its old container. */
+  killed: z.number().default(0),
+  hold: z.enum(HOLD_ENDS).default("none"),
+  holdEndedAt: instant.nullable().default(null),
 });
 export type ReceiptResident = z.infer<typeof receiptResidentSchema>;
+
+/** A resident that a person left out, and why. */
+const withoutSchema = z.object({ resource: z.string(), reason: z.string() });
 
 /** A process of a run that the swap ended. */
 export const killedProcessSchema = z.object({
@@ -63,9 +82,24 @@ const receiptEffectSchema = z.object({
 });
 
 /** The phases of a deploy that a reader compares; one that was not reached is not listed. */
-const RECEIPT_PHASES = ["close", "wait", "seal", "swap", "live", "reopen"] as const;
+const RECEIPT_PHASES = ["close", "wait", "roll", "seal", "swap", "live", "reconcile", "reopen", "hold"] as const;
 export const receiptPhaseSchema = z.object({ phase: z.enum(RECEIPT_PHASES), since: instant, until: instant });
 export type ReceiptPhase = z.infer<typeof receiptPhaseSchema>;
+
+/** One step: from which build to which, and what came of its swap; `none` before it has begun. */
+export const receiptStepSchema = z.object({
+  step: z.enum(STEPS),
+  from: buildSchema.or(unknown),
+  to: buildSchema,
+  outcome: z.enum(UPLOAD_OUTCOMES),
+  why: z.string().nullable(),
+  /** From the beginning of its swap to the last that was heard of it; null where it was not begun. */
+  since: instant.nullable(),
+  until: instant.nullable(),
+  /** The generation that its live gate saw; null without one. */
+  generation: z.number().nullable(),
+});
+export type ReceiptStep = z.infer<typeof receiptStepSchema>;
 
 /** A drain that still closes the fleet after this deploy's lift. */
 const remainingSchema = z.object({
@@ -79,11 +113,18 @@ const remainingSchema = z.object({
 /** `.tidegate/deploys/<drainId>.json`, and the one document of `deploy all --json`. */
 export const receiptSchema = z.object({
   format: z.literal(RECEIPT_FORMAT),
+  /** What it was to swap, in words; `steps` has each. */
   step: z.string(),
+  /** In their order; none in the receipt of a build that knew one step only. */
+  steps: z.array(receiptStepSchema).default([]),
+  /** The builds that were served, started anew. */
+  restart: z.boolean().default(false),
   drainId: z.string(),
   /** Every id this deploy used, the last one last: one whose drain ended early is followed by a new one. */
   drainIds: z.array(z.string()),
   mode: z.enum(DEPLOY_MODES),
+  /** Residents that were not waited for, sealed or held. */
+  without: z.array(withoutSchema).default([]),
   by: z.string(),
   reason: z.string(),
   startedAt: instant,
@@ -114,7 +155,11 @@ export const receiptSchema = z.object({
     )
     .or(unknown),
   residents: z.array(receiptResidentSchema).or(unknown),
-  /** Runs that the swap killed, counted from the processes that died. */
+  /** Why no container was brought onto the image by this deploy; null when they were, or when none had to be. */
+  unreconciled: z.string().nullable().default(null),
+  /** Streams of output that a handoff cut: processes of runs at the last look before it. Null for every other deploy. */
+  cut: z.number().or(unknown).nullable().default(null),
+  /** Runs that the swap killed, and processes of runs that ended with a restarted container: counted from what died. */
   killed: z.number().or(unknown),
   killedProcesses: z.array(killedProcessSchema),
   reopened: z

@@ -2,7 +2,8 @@
 
 import type { Scope } from "#core/scopes.ts";
 
-interface Route {
+/** One route of a table. */
+export interface Route {
   readonly method: "GET" | "POST";
   readonly path: string;
   /** Scopes that pass beside admin; `public` needs no bearer. */
@@ -62,6 +63,30 @@ export const ROUTES = {
     body: "sealBodySchema",
     answers: "drainAnswerSchema",
     says: "Every resident promises to be quiet; success begins the swap.",
+  },
+  reconcile: {
+    method: "POST",
+    path: "/reconcile",
+    scopes: ["drain"],
+    body: "reconcileBodySchema",
+    answers: "reconcileAnswerSchema",
+    says: "202: every container is brought onto the deployed image, and its resident held until it reports; idempotent.",
+  },
+  reconciled: {
+    method: "GET",
+    path: "/reconcile",
+    scopes: ["drain", "read"],
+    body: null,
+    answers: "reconcileAnswerSchema",
+    says: "That operation, resident by resident. `?id=` names the drain.",
+  },
+  releaseHold: {
+    method: "POST",
+    path: "/holds/release",
+    scopes: ["drain"],
+    body: "releaseHoldBodySchema",
+    answers: "releaseHoldAnswerSchema",
+    says: "One resident is waited for no more, with a reason: it opens.",
   },
   watch: {
     method: "GET",
@@ -158,6 +183,14 @@ export const ROUTES = {
     body: "reconfigureBodySchema",
     answers: "offboardBodySchema",
     says: "Change a resident's setup or test command.",
+  },
+  rebuild: {
+    method: "POST",
+    path: "/rebuild",
+    scopes: [],
+    body: "rebuildBodySchema",
+    answers: "onboardLineSchema",
+    says: "A resident gets a new container and a fresh mirror; streamed. `force` ends its runs first.",
   },
   releaseRun: {
     method: "POST",

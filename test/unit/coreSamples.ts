@@ -33,6 +33,8 @@ export function drainOf(more: Partial<Drain> = {}): Drain {
     build: BUILD,
     sealing: { state: "none", attempt: 0, until: T0 },
     holds: [],
+    reported: [],
+    without: [],
     ...more,
   };
 }
@@ -50,6 +52,14 @@ export const swappingDrain = (more: Partial<Drain> = {}): Drain =>
     ...more,
   });
 
+/** A deploy's drain whose Worker went live at 04:44 and that holds both residents. */
+export const reconcilingDrain = (more: Partial<Drain> = {}): Drain =>
+  swappingDrain({ phase: "reconciling", phaseUntil: T0 + CLOCK.cycleBoundMs, holds: [APP, WEB], ...more });
+
+/** A deploy's drain that was lifted at 04:44 and still holds one resident. */
+export const reopeningDrain = (more: Partial<Drain> = {}): Drain =>
+  reconcilingDrain({ phase: "reopening", holds: [APP], ...more });
+
 /** A book that holds these records and nothing else. */
 export const bookOf = (drains: readonly unknown[], more: Partial<DrainBook> = {}): DrainBook => ({
   drains,
@@ -66,6 +76,7 @@ export const drainAskOf = (more: Partial<DrainAsk> = {}): DrainAsk => ({
   reason: "deploy 7b02d9e",
   deploy: true,
   build: BUILD,
+  without: [],
   principal: "drain",
   ...more,
 });
@@ -120,6 +131,10 @@ export const anyDrain: fc.Arbitrary<Drain> = fc.record({
     until: anyEnd,
   }),
   holds: fc.uniqueArray(fc.constantFrom(APP, WEB)),
+  reported: fc.uniqueArray(fc.constantFrom(APP, WEB)),
+  without: fc.array(fc.record({ resource: fc.constantFrom(APP, WEB), reason: fc.string({ maxLength: 8 }) }), {
+    maxLength: 2,
+  }),
 });
 
 const fields = Object.keys(drainOf());

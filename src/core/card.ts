@@ -1,0 +1,113 @@
+// The one message that a person sees for an ask, as an event, and the one function that says it in words: every surface
+// (terminal, page, chat, log) renders this and composes nothing of its own.
+
+import type { Verdict } from "./ask.ts";
+import { formatDuration, hourMinuteOf, minutesLeft, SECOND, type Instant, type Ms } from "./time.ts";
+
+export const CARD_STATES = ["queued", "attaching", "waiting", "running", "stopping", "ended"] as const;
+export type CardState = (typeof CARD_STATES)[number];
+
+/** What a wait is for. `deploy` and `drain` name a closed door, `resident` a container that is not there yet. */
+export const CARD_CAUSES = ["deploy", "drain", "thread", "queue", "resident"] as const;
+export type CardCause = (typeof CARD_CAUSES)[number];
+
+/** One state of one ask (protocol.md: `{state, since, bound, cause, position?, quietBy?}`). */
+export interface CardEvent {
+  readonly id: string;
+  readonly resource: string;
+  readonly threadKey: string;
+  readonly state: CardState;
+  readonly since: Instant;
+  /** When this state ends at the latest; null where nobody can say. */
+  readonly bound: Instant | null;
+  readonly cause: CardCause | null;
+  readonly position: number | null;
+  /** When everything in flight is over at the latest, where that ends the wait. */
+  readonly quietBy: Instant | null;
+  readonly askedAt: Instant;
+  /** From the ask to the workspace; null before there is one. */
+  readonly waitedMs: Ms | null;
+  /** Who closed, and why, where somebody did. */
+  readonly by: string | null;
+  readonly reason: string | null;
+  readonly verdict: Verdict | null;
+}
+
+/** When a closed door is expected to open: with the last run in flight where that is known, else at its end. */
+function expected({ quietBy, bound }: CardEvent): Instant | null {
+  if (bound === null) return quietBy;
+  return quietBy === null ? bound : Math.min(bound, quietBy);
+}
+
+const placeWords = (position: number | null): string => (position === null ? "" : ` · place ${position}`);
+
+function waitWords(event: CardEvent, now: Instant): string {
+  const at = expected(event);
+  const left = at === null ? "" : ` · ${minutesLeft(at, now)} min`;
+  switch (event.cause) {
+    case "deploy":
+      return `waiting for the deploy to finish${left}`;
+    case "drain":
+      return `waiting for the fleet to reopen${left}`;
+    case "thread":
+      return "waiting for the run of this thread to end";
+    case "queue":
+      return "waiting for its turn";
+    case "resident":
+      return "waiting for the container to come back";
+    case null:
+      return "waiting";
+  }
+}
+
+/** The answer that an ask gets at once: of one that a deploy holds back `deploy pending, 12 minutes`, with its place. */
+export function answerWords(event: CardEvent, now: Instant): string {
+  const at = expected(event);
+  if (event.state !== "queued" || event.cause !== "deploy" || at === null) return cardWords(event, now);
+  const minutes = minutesLeft(at, now);
+  return `deploy pending, ${minutes} minute${minutes === 1 ? "" : "s"}${placeWords(event.position)}`;
+}
+
+/** The opening line of a run that waited, counted from the ask: `after waiting 1410s for the resident`. */
+export function openingWords(event: CardEvent): string | null {
+  if (event.waitedMs === null || event.waitedMs < SECOND) return null;
+  return `after waiting ${Math.floor(event.waitedMs / SECOND)}s for the resident`;
+}
+
+const ENDED = {
+  finished: "finished",
+  failed: "failed",
+  stopped: "stopped",
+  leaseSpent: "ended: its lease is spent",
+  refused: "refused",
+  notStarted: "did not start",
+} as const;
+
+function endedWords(verdict: Verdict): string {
+  const exit = verdict.exit === null || verdict.exit === 0 ? "" : `, exit ${verdict.exit}`;
+  const why = verdict.why === null ? "" : ` — ${verdict.why}`;
+  if (verdict.ending !== "replaced") return `${ENDED[verdict.ending]}${exit}${why}`;
+  const what = verdict.by === "transport" ? "its container could not be reached" : "its container was replaced";
+  return `ended: ${what}${why}`;
+}
+
+/** The line of a card, in the words that every surface uses. */
+export function cardWords(event: CardEvent, now: Instant): string {
+  switch (event.state) {
+    case "queued":
+      return `${waitWords(event, now)}${placeWords(event.position)}`;
+    case "attaching":
+      return "attaching the workspace";
+    case "waiting":
+      return waitWords(event, now);
+    case "running": {
+      const lease = event.bound === null ? "" : ` · lease ends ${hourMinuteOf(event.bound)}`;
+      const opening = openingWords(event);
+      return `running for ${formatDuration(now - event.since)}${lease}${opening === null ? "" : ` · ${opening}`}`;
+    }
+    case "stopping":
+      return "stopping";
+    case "ended":
+      return event.verdict === null ? "ended" : endedWords(event.verdict);
+  }
+}

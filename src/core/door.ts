@@ -1,0 +1,102 @@
+// The bot's doors: may an ask for this repository start now? A deploy that is pending closes them all, and a drain of the
+// fleet those that it closes. What the bot holds of a deploy is a copy with ends of its own, and never a flag.
+
+import {
+  buried,
+  closes,
+  isDeploying,
+  liveDrains,
+  nextEnd,
+  saidEnd,
+  type Drain,
+  type DrainBook,
+  type DrainPhase,
+} from "./drain.ts";
+import { CLOCK } from "./budgets.ts";
+import type { Instant } from "./time.ts";
+
+/** Why an ask waits at the door, and until when at the latest. */
+export interface Closed {
+  readonly cause: "deploy" | "drain";
+  readonly drainId: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly until: Instant;
+  /** Whether it ends with the last run in flight: a deploy that waits for its fleet to be quiet. */
+  readonly endsQuiet: boolean;
+}
+
+/** What a refused attach taught of one resident, which may know more than the registry has told so far. */
+export interface Met {
+  readonly closed: Closed;
+  /** When it is tried again, although nobody has said that it reopened. */
+  readonly tryAt: Instant;
+}
+
+/** What the bot knows as it is asked. */
+export interface DoorFacts {
+  readonly copy: DrainBook;
+  /** What the registry told last, empty where it cannot be read: that is no drain for an ask. */
+  readonly fleet: readonly Drain[];
+  readonly met: Met | null;
+  readonly resource: string;
+}
+
+/** What of a drain's record says why a door is closed. */
+interface Said {
+  readonly id: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly deploy: boolean;
+  readonly phase: DrainPhase;
+}
+
+function closedBy({ id, by, reason, deploy, phase }: Said, until: Instant): Closed {
+  const endsQuiet = deploy && phase === "draining";
+  return { cause: deploy ? "deploy" : "drain", drainId: id, by, reason, until, endsQuiet };
+}
+
+/**
+ * What closes this repository's door, the one that ends last; null while it is open (protocol.md, "The bot's door"). Of a
+ * drain that the registry tells too, its own record speaks: the copy knows no phase.
+ */
+export function doorOf({ copy, fleet, met, resource }: DoorFacts, now: Instant): Closed | null {
+  const standing = liveDrains({ ...copy, drains: fleet }, now).filter((drain) => closes(drain, resource));
+  const pending = liveDrains(copy, now).filter((drain) => !standing.some((one) => one.id === drain.id));
+  const known = [...pending, ...standing].map((drain) => closedBy(drain, saidEnd(drain)));
+  const all = met !== null && now < met.tryAt ? [...known, met.closed] : known;
+  return all.toSorted((a, b) => b.until - a.until)[0] ?? null;
+}
+
+/** What a refused attach teaches, with the end that its record says; it is tried again after a poll, whoever is silent. */
+export function metOf(said: Said, until: Instant, now: Instant): Met {
+  return { closed: closedBy(said, until), tryAt: now + CLOCK.pollMs };
+}
+
+/** When some door may open by itself, so that the queue is looked at then; null when nothing ends. */
+export function nextOpening(
+  { copy, fleet, met }: Pick<DoorFacts, "copy" | "fleet"> & { readonly met: readonly Met[] },
+  now: Instant,
+): Instant | null {
+  const end = nextEnd({ ...copy, drains: [...copy.drains, ...fleet] }, now);
+  const tries = met.map(({ tryAt }) => tryAt).filter((at) => at > now);
+  const all = end === undefined ? tries : [end, ...tries];
+  return all.length === 0 ? null : Math.min(...all);
+}
+
+/**
+ * The copy without those ids of which the registry says that they live no more, or that their deployer has lifted them:
+ * what such a one still holds, it holds by the registry's own record. An id that the registry was never seen to know may
+ * be on its way there still, and ends by its own pulse.
+ */
+export function settleCopy(
+  copy: DrainBook,
+  seen: ReadonlySet<string>,
+  fleet: readonly Drain[],
+  now: Instant,
+): DrainBook {
+  const alive = new Set(fleet.filter((drain) => !drain.deploy || isDeploying(drain)).map((drain) => drain.id));
+  return liveDrains(copy, now)
+    .filter((drain) => seen.has(drain.id) && !alive.has(drain.id))
+    .reduce((rest, drain) => buried(rest, drain.id, now), copy);
+}

@@ -1,0 +1,385 @@
+// The ledger's one store of what has been asked and has not ended, and each step over it. A step is one function from
+// store to store that the object runs inside one transaction: the admission of an ask and its run's row are one write.
+
+import { CLOCK, LIMIT, type Leases } from "./budgets.ts";
+import type { Ask, Entry, Message, Reading } from "./ask.ts";
+import type { Instant, Ms } from "./time.ts";
+
+/** Everything that has not ended. `generation` is the newest bot's: what an older one says is refused. */
+export interface LedgerStore {
+  readonly generation: number;
+  readonly nextPlace: number;
+  readonly nextSeq: number;
+  readonly entries: readonly Entry[];
+}
+
+/** A ledger that nobody has asked anything. */
+export const EMPTY_LEDGER: LedgerStore = { generation: 0, nextPlace: 1, nextSeq: 1, entries: [] };
+
+/** A store and what the step found. */
+export interface Step<T> {
+  readonly store: LedgerStore;
+  readonly found: T;
+}
+
+const same = <T>(store: LedgerStore, found: T): Step<T> => ({ store, found });
+
+/** Whether the bot of this generation writes no more: a newer one came, or this ledger never numbered it. */
+export const isFenced = (store: LedgerStore, generation: number): boolean => generation !== store.generation;
+
+const isLive = (entry: Entry): boolean => entry.state !== "queued";
+
+function withEntry(store: LedgerStore, entry: Entry): LedgerStore {
+  const known = store.entries.some((one) => one.ask.id === entry.ask.id);
+  const entries = known
+    ? store.entries.map((one) => (one.ask.id === entry.ask.id ? entry : one))
+    : [...store.entries, entry];
+  return { ...store, entries };
+}
+
+/** The entry of this id while it has not ended. */
+export function entryOf(store: LedgerStore, id: string): Entry | undefined {
+  return store.entries.find((entry) => entry.ask.id === id);
+}
+
+/** The run that lives in a thread; at most one does. */
+export function liveIn(store: LedgerStore, threadKey: string): Entry | undefined {
+  return store.entries.find((entry) => isLive(entry) && entry.ask.threadKey === threadKey);
+}
+
+/** Queued asks of one repository in order of arrival. */
+export function queueOf(store: LedgerStore, resource: string): readonly Entry[] {
+  return store.entries
+    .filter((entry) => !isLive(entry) && entry.ask.resource === resource)
+    .toSorted((a, b) => a.place - b.place);
+}
+
+/** Its place among those who wait for the same repository, from 1; 0 for one that does not wait. */
+export function positionOf(store: LedgerStore, id: string): number {
+  const entry = entryOf(store, id);
+  return entry === undefined ? 0 : queueOf(store, entry.ask.resource).findIndex((one) => one.ask.id === id) + 1;
+}
+
+/** A restart of the ledger: no lease lapses for the time in which nobody could renew it. */
+export function ledgerBootStep(store: LedgerStore, now: Instant): LedgerStore {
+  const heldUntil = now + CLOCK.ledgerLeaseMs;
+  return {
+    ...store,
+    entries: store.entries.map((entry) =>
+      isLive(entry) && entry.state !== "handedOff"
+        ? { ...entry, heldUntil: Math.max(entry.heldUntil, heldUntil) }
+        : entry,
+    ),
+  };
+}
+
+/** A new bot: its number is the fencing token of everything it writes. */
+export function generationStep(store: LedgerStore): Step<number> {
+  const generation = store.generation + 1;
+  return { store: { ...store, generation }, found: generation };
+}
+
+/** What the bot saw of the doors as it asked, and how long a run may live whose ask names no lease. */
+export interface Doors {
+  readonly generation: number;
+  /** Whether the repository is open and no deploy is pending. */
+  readonly open: boolean;
+  readonly leaseMs: Ms;
+  /** By kind, before `leaseMs`: who asks for the next of a queue does not know of which kind that is. */
+  readonly leases?: Leases;
+}
+
+export type AskFound =
+  | { readonly kind: "admitted"; readonly entry: Entry }
+  | {
+      readonly kind: "queued";
+      readonly entry: Entry;
+      readonly position: number;
+      readonly behind: "door" | "thread" | "queue";
+    }
+  /** A later message of a thread that waits already is added to what it waits with. */
+  | { readonly kind: "added"; readonly entry: Entry; readonly position: number }
+  | { readonly kind: "known"; readonly id: string }
+  /** There is no room: in the thread's ask for one more text, or in the ledger for one more ask. */
+  | { readonly kind: "full"; readonly of: "thread" | "ledger" }
+  | { readonly kind: "fenced" };
+
+function admitted(entry: Entry, doors: Doors, now: Instant): Entry {
+  return {
+    ...entry,
+    state: "admitted",
+    holder: doors.generation,
+    heldUntil: now + CLOCK.ledgerLeaseMs,
+    admittedAt: now,
+    leaseUntil: now + (entry.ask.leaseMs ?? doors.leases?.[entry.ask.kind] ?? doors.leaseMs),
+    tries: entry.tries + 1,
+  };
+}
+
+/** Whether an ask is a part of a run in flight: were it to wait for a door, that run would wait with it, and the door for both. */
+function isChild(store: LedgerStore, ask: Ask): boolean {
+  const parent = ask.parent === null ? undefined : entryOf(store, ask.parent);
+  return parent !== undefined && isLive(parent);
+}
+
+/** Why an ask cannot be admitted now: its thread, the door, or somebody who came earlier and could be admitted. */
+function behindWhat(store: LedgerStore, ask: Ask, place: number, open: boolean): "door" | "thread" | "queue" | null {
+  if (liveIn(store, ask.threadKey) !== undefined) return "thread";
+  if (isChild(store, ask)) return null;
+  if (!open) return "door";
+  const earlier = queueOf(store, ask.resource).filter((entry) => entry.place < place);
+  return earlier.some((entry) => liveIn(store, entry.ask.threadKey) === undefined) ? "queue" : null;
+}
+
+const entryFor = (ask: Ask, place: number, now: Instant): Entry => ({
+  ask,
+  askedAt: now,
+  place,
+  state: "queued",
+  holder: 0,
+  heldUntil: 0,
+  admittedAt: null,
+  leaseUntil: null,
+  tries: 0,
+  reading: null,
+  messages: [],
+  delivered: 0,
+  toldOf: null,
+});
+
+/**
+ * One ask (protocol.md, "The bot's door"): admitted with its run's row in this very step, or queued behind what it
+ * waits for. The same key is the same ask; a thread that waits already waits with one more text.
+ */
+export function askStep(store: LedgerStore, ask: Ask, doors: Doors, now: Instant): Step<AskFound> {
+  if (isFenced(store, doors.generation)) return same(store, { kind: "fenced" });
+  const known = store.entries.find(
+    (entry) =>
+      entry.ask.key === ask.key || entry.ask.id === ask.id || entry.messages.some((one) => one.key === ask.key),
+  );
+  if (known !== undefined) return same(store, { kind: "known", id: known.ask.id });
+  const waiting = queueOf(store, ask.resource).find((entry) => entry.ask.threadKey === ask.threadKey);
+  if (waiting !== undefined) {
+    const { store: added, found: entry } = addText(store, waiting, ask, now);
+    if (entry === null) return same(store, { kind: "full", of: "thread" });
+    return { store: added, found: { kind: "added", entry, position: positionOf(added, waiting.ask.id) } };
+  }
+  if (store.entries.length >= LIMIT.ledgerEntries) return same(store, { kind: "full", of: "ledger" });
+  const placed = { ...store, nextPlace: store.nextPlace + 1 };
+  const entry = entryFor(ask, store.nextPlace, now);
+  const behind = behindWhat(store, ask, entry.place, doors.open);
+  if (behind === null) {
+    const run = admitted(entry, doors, now);
+    return { store: withEntry(placed, run), found: { kind: "admitted", entry: run } };
+  }
+  const queued = withEntry(placed, entry);
+  return { store: queued, found: { kind: "queued", entry, position: positionOf(queued, ask.id), behind } };
+}
+
+/** Whether an entry can be kept: what is left of its messages must be one ask, and an ask one argument of a command. */
+function hasRoom({ ask, messages }: Entry): boolean {
+  const chars = messages.reduce((sum, message) => sum + message.text.length, 0);
+  return ask.text.length <= LIMIT.joinedChars && chars <= LIMIT.joinedChars && messages.length <= LIMIT.messages;
+}
+
+/**
+ * What was said later to a queued ask is a part of it, behind what was said before it was sent back to wait; its key
+ * stays known. Null: there is no room for it.
+ */
+function addText(
+  store: LedgerStore,
+  entry: Entry,
+  said: { readonly key: string; readonly text: string },
+  now: Instant,
+): Step<Entry | null> {
+  const message: Message = { seq: store.nextSeq, key: said.key, kind: "followUp", text: said.text, at: now };
+  const text = [entry.ask.text, ...undelivered(entry).map((one) => one.text), said.text].join("\n");
+  const messages = [...entry.messages, message];
+  const longer: Entry = { ...entry, ask: { ...entry.ask, text }, messages, delivered: message.seq };
+  if (!hasRoom(longer)) return same(store, null);
+  return { store: withEntry({ ...store, nextSeq: store.nextSeq + 1 }, longer), found: longer };
+}
+
+/**
+ * Admits the first ask of a repository's queue whose thread is free, once its door is open; null when there is none. In
+ * the order of arrival, and each exactly once, since this step is its admission. A child waits for its thread alone.
+ */
+export function dispatchStep(store: LedgerStore, resource: string, doors: Doors, now: Instant): Step<Entry | null> {
+  if (isFenced(store, doors.generation)) return same(store, null);
+  const next = queueOf(store, resource).find(
+    ({ ask }) => liveIn(store, ask.threadKey) === undefined && (doors.open || isChild(store, ask)),
+  );
+  if (next === undefined) return same(store, null);
+  const run = admitted(next, doors, now);
+  return { store: withEntry(store, run), found: run };
+}
+
+/** The entry while this generation holds it: what an older bot says of it is refused. */
+function heldBy(store: LedgerStore, id: string, generation: number): Entry | undefined {
+  const entry = entryOf(store, id);
+  return entry !== undefined && isLive(entry) && entry.holder === generation ? entry : undefined;
+}
+
+/** `ended`: it was told to stop meanwhile, and waits no more. */
+export interface ReturnFound {
+  readonly kind: "queued" | "ended";
+  readonly entry: Entry;
+}
+
+/** The resident's door was closed to an admitted run after all: it waits again, at its old place, with no lease. */
+export function returnStep(store: LedgerStore, id: string, generation: number): Step<ReturnFound | null> {
+  const entry = heldBy(store, id, generation);
+  if (entry?.state !== "admitted") return same(store, null);
+  if (undelivered(entry).some((message) => message.kind === "stop"))
+    return { store: withoutEntry(store, id), found: { kind: "ended", entry } };
+  const queued: Entry = {
+    ...entry,
+    state: "queued",
+    holder: 0,
+    heldUntil: 0,
+    admittedAt: null,
+    leaseUntil: null,
+    tries: entry.tries - 1,
+  };
+  return { store: withEntry(store, queued), found: { kind: "queued", entry: queued } };
+}
+
+/** What a holder says of its run: it runs, how far it was read, which message has reached it, how often it was begun. */
+export interface Progress {
+  readonly reading?: Reading;
+  readonly delivered?: number;
+  readonly tries?: number;
+  /** The fleet's own word of the lease, which never moves later. */
+  readonly leaseUntil?: Instant;
+}
+
+/** Notes progress of a run; null when this generation does not hold it. */
+export function progressStep(store: LedgerStore, id: string, generation: number, said: Progress): Step<Entry | null> {
+  const entry = heldBy(store, id, generation);
+  if (entry === undefined) return same(store, null);
+  const leaseUntil =
+    said.leaseUntil === undefined || entry.leaseUntil === null
+      ? entry.leaseUntil
+      : Math.min(entry.leaseUntil, said.leaseUntil);
+  const moved: Entry = {
+    ...entry,
+    state: "running",
+    leaseUntil,
+    reading: said.reading ?? entry.reading,
+    delivered: Math.max(entry.delivered, said.delivered ?? 0),
+    tries: Math.max(entry.tries, said.tries ?? 0),
+  };
+  return { store: withEntry(store, moved), found: moved };
+}
+
+/** A bot lives: everything that it holds is held for one more ledger lease. */
+export function heartbeatStep(store: LedgerStore, generation: number, now: Instant): Step<readonly string[]> {
+  const held = store.entries.filter((entry) => isLive(entry) && entry.holder === generation);
+  const heldUntil = now + CLOCK.ledgerLeaseMs;
+  const entries = store.entries.map((entry) => (held.includes(entry) ? { ...entry, heldUntil } : entry));
+  return { store: held.length === 0 ? store : { ...store, entries }, found: held.map((entry) => entry.ask.id) };
+}
+
+/** A bot that ends leaves what it holds to the next one; nothing of it is stopped. */
+export function handOffStep(store: LedgerStore, generation: number): Step<readonly string[]> {
+  const held = store.entries.filter((entry) => isLive(entry) && entry.holder === generation);
+  const entries = store.entries.map((entry): Entry =>
+    held.includes(entry) ? { ...entry, state: "handedOff" } : entry,
+  );
+  return { store: { ...store, entries }, found: held.map((entry) => entry.ask.id) };
+}
+
+/** A bot takes what an older one handed off, or holds no more since it fell silent. */
+export function reclaimStep(store: LedgerStore, generation: number, now: Instant): Step<readonly Entry[]> {
+  if (isFenced(store, generation)) return same(store, []);
+  const lost = store.entries.filter(
+    (entry) => isLive(entry) && entry.holder < generation && (entry.state === "handedOff" || now >= entry.heldUntil),
+  );
+  const taken = lost.map((entry): Entry => ({
+    ...entry,
+    // One whose process was never read may still stand at the resident's door.
+    state: entry.reading === null ? "admitted" : "running",
+    holder: generation,
+    heldUntil: now + CLOCK.ledgerLeaseMs,
+  }));
+  return { store: taken.reduce(withEntry, store), found: taken };
+}
+
+export type MessageFound =
+  | { readonly kind: "taken"; readonly entry: Entry; readonly message: Message }
+  | { readonly kind: "known"; readonly entry: Entry }
+  /** It was said to an ask that waits, and is a part of it now. */
+  | { readonly kind: "added"; readonly entry: Entry }
+  /** A stop of an ask that waits ends it: its place is free. */
+  | { readonly kind: "ended"; readonly entry: Entry }
+  | { readonly kind: "full" }
+  | { readonly kind: "over" };
+
+/** A message for a run in flight passes whatever is closed, and is written only while the run lives. */
+export function messageStep(
+  store: LedgerStore,
+  id: string,
+  said: Omit<Message, "seq" | "at">,
+  now: Instant,
+): Step<MessageFound> {
+  const entry = entryOf(store, id);
+  if (entry === undefined) return same(store, { kind: "over" });
+  const isStopping = said.kind === "stop" && undelivered(entry).some((one) => one.kind === "stop");
+  if (isStopping || entry.messages.some((one) => one.key === said.key)) return same(store, { kind: "known", entry });
+  if (!isLive(entry)) {
+    if (said.kind === "stop") return { store: withoutEntry(store, id), found: { kind: "ended", entry } };
+    const { store: added, found: longer } = addText(store, entry, said, now);
+    return { store: added, found: longer === null ? { kind: "full" } : { kind: "added", entry: longer } };
+  }
+  const message: Message = { ...said, seq: store.nextSeq, at: now };
+  const told: Entry = { ...entry, messages: [...entry.messages, message] };
+  if (!hasRoom(told) && said.kind !== "stop") return same(store, { kind: "full" });
+  const next = withEntry({ ...store, nextSeq: store.nextSeq + 1 }, told);
+  return { store: next, found: { kind: "taken", entry: told, message } };
+}
+
+/** The store without this entry. */
+export const withoutEntry = (store: LedgerStore, id: string): LedgerStore => ({
+  ...store,
+  entries: store.entries.filter((entry) => entry.ask.id !== id),
+});
+
+/** What has not reached a run, in order. */
+export function undelivered(entry: Entry): readonly Message[] {
+  return entry.messages.filter((message) => message.seq > entry.delivered);
+}
+
+export interface EndFound {
+  readonly entry: Entry;
+  /** What was said to the run and never reached it: one ask of the same thread, queued. */
+  readonly left: Entry | null;
+}
+
+/**
+ * A run has ended, by the word of who holds it. What is left of its messages becomes one ask, so that nothing said is
+ * lost; a stop is an answer to whatever was said before it.
+ */
+export function endRunStep(
+  store: LedgerStore,
+  id: string,
+  by: { readonly generation: number; readonly leftId: string },
+  now: Instant,
+): Step<EndFound | null> {
+  const entry = heldBy(store, id, by.generation);
+  if (entry === undefined) return same(store, null);
+  const rest = withoutEntry(store, id);
+  const waiting = undelivered(entry);
+  const said = waiting.slice(waiting.findLastIndex((message) => message.kind === "stop") + 1);
+  if (said.length === 0) return { store: rest, found: { entry, left: null } };
+  const text = said.map((message) => message.text).join("\n");
+  const ask: Ask = { ...entry.ask, id: by.leftId, key: `${entry.ask.key}/left`, text, leaseMs: null };
+  const left = entryFor(ask, rest.nextPlace, now);
+  const stored = withEntry({ ...rest, nextPlace: rest.nextPlace + 1 }, left);
+  return { store: stored, found: { entry, left } };
+}
+
+/** What a queued ask waits for was told under this drain. */
+export function toldStep(store: LedgerStore, id: string, drainId: string): LedgerStore {
+  const entry = entryOf(store, id);
+  return entry === undefined || entry.toldOf === drainId ? store : withEntry(store, { ...entry, toldOf: drainId });
+}
