@@ -6,7 +6,9 @@ import type { LookId, Word } from "#core/quiet.ts";
 import type { Seal, SealFound } from "#core/resident.ts";
 import type { Result } from "#core/result.ts";
 import type { OnboardBody } from "#wire/attach.ts";
-import type { Drains, DrainBody, UndrainBody } from "#wire/drain.ts";
+import type { DrainBody, Drains, ReconcileAnswer, UndrainBody } from "#wire/drain.ts";
+import type { ReconcileWord } from "#core/reconcile.ts";
+import type { RegistrationKind } from "#core/registration.ts";
 import type { Problem } from "#wire/errors.ts";
 import type { AuditRow, Residents } from "#wire/fleet.ts";
 import type { ReleaseAnswer } from "#core/release.ts";
@@ -21,6 +23,7 @@ export interface LookQuestion {
   readonly look: LookId;
   readonly parent: string | null;
   readonly seal: number | null;
+  readonly kind: RegistrationKind;
 }
 
 export type LookReply =
@@ -42,6 +45,16 @@ export interface UndrainReply {
   readonly kind: "lifted" | "already" | "deferred";
   readonly deferredUntil: Instant | null;
   readonly remaining: readonly Drain[];
+  /** Residents that stay closed, and until when at the latest. */
+  readonly held: readonly string[];
+  readonly heldUntil: Instant | null;
+}
+
+export interface HoldReleased {
+  readonly now: Instant;
+  readonly resource: string;
+  readonly drainId: string;
+  readonly held: readonly string[];
 }
 
 export interface RegistryPort {
@@ -57,6 +70,13 @@ export interface RegistryPort {
   ): Promise<Result<{ kind: "created" | "renewed"; drain: Drain; now: Instant }, Problem>>;
   undrain(body: UndrainBody, principal: string): Promise<UndrainReply & { now: Instant }>;
   seal(id: string, principal: string): Promise<Result<{ drain: Drain; now: Instant }, Problem>>;
+  handOff(id: string, principal: string): Promise<Result<{ drain: Drain; now: Instant }, Problem>>;
+  /** Holds every resident in one step and begins to bring the containers onto the image. */
+  reconcile(id: string, principal: string): Promise<Result<ReconcileAnswer, Problem>>;
+  reconciled(id: string): Promise<Result<ReconcileAnswer, Problem>>;
+  releaseHold(resource: string, reason: string, principal: string): Promise<Result<HoldReleased, Problem>>;
+  /** Whether a resident may be rebuilt now; its runs in flight are for the resident to judge. */
+  mayRebuild(resource: string, principal: string): Promise<Result<null, Problem>>;
   drains(): Promise<Drains>;
   residents(fresh: boolean): Promise<Residents>;
   audit(after: number, limit: number): Promise<AuditRow[]>;
@@ -93,6 +113,8 @@ export interface ResidentPort {
   unseal(attempt: number): Promise<void>;
   /** Looks afresh, into the container too. */
   fresh(): Promise<Report>;
+  /** Brings the container onto the image that a deploy wants; answers what came of it. */
+  reconcile(wanted: string): Promise<{ readonly word: ReconcileWord; readonly report: Report }>;
   configure(meta: OnboardBody): Promise<void>;
   endRun(runId: string, reason: string): Promise<ReleaseAnswer>;
   forget(): Promise<void>;

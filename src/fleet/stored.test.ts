@@ -7,6 +7,8 @@ import path from "node:path";
 import { test } from "node:test";
 import * as z from "zod";
 import { closingDrain, liveDrains, unreadableDrains } from "#core/drain.ts";
+import { RECONCILE_STATES } from "#core/reconcile.ts";
+import { bootStep } from "#core/resident.ts";
 import { registryStore } from "./registry/store.ts";
 import { residentStorage } from "./resident/store.ts";
 
@@ -49,6 +51,7 @@ for (const build of readdirSync(shapes)) {
     assert.deepEqual(store.entries(), [registry["entry:repo:local/app"]]);
     assert.partialDeepStrictEqual(store.metas(), [registry["resident:repo:local/app"]]);
     assert.deepEqual(store.waiting(), [registry["waiting:run-cccc"]]);
+    assert.deepEqual(store.reconcile(), registry["reconcile"]);
     assert.equal(store.servedGeneration(), registry["served"]);
   });
 
@@ -61,7 +64,10 @@ for (const build of readdirSync(shapes)) {
     for (const meta of first.metas()) store.writeMeta(meta);
     for (const one of first.waiting()) store.writeWaiting(one);
     store.writeServedGeneration(first.servedGeneration());
+    const reconcile = first.reconcile();
+    if (reconcile !== undefined) store.writeReconcile(reconcile);
     assert.partialDeepStrictEqual(now(), registry);
+    assert.deepEqual(Object.keys(now()).toSorted(), Object.keys(registry).toSorted());
   });
 
   test(`${build}: a resident reads every key, and writes it back as it was`, () => {
@@ -79,7 +85,8 @@ for (const build of readdirSync(shapes)) {
     const written = residentOf(kv);
     written.step(() => ({ store: read.now(), found: null }));
     written.writeSlug("slack:C1:1700.1", read.slug("slack:C1:1700.1") ?? "");
-    assert.deepEqual(now(), resident);
+    assert.partialDeepStrictEqual(now(), resident);
+    assert.deepEqual(Object.keys(now()).toSorted(), Object.keys(resident).toSorted());
   });
 
   test(`${build}: a drain that a later build made unreadable closes nothing and is counted, and force takes it away`, () => {
@@ -90,6 +97,13 @@ for (const build of readdirSync(shapes)) {
     assert.equal(store.dropUnreadDrains(), 1);
     assert.equal(unreadableDrains(store.book()), 0);
     assert.ok(!("drain:d1d1d1d1" in now()) && "drain:person-a" in now());
+  });
+
+  test(`${build}: a reconcile that cannot be read is none, and the drains and their holds stand all the same`, () => {
+    const { kv } = kvOf({ ...registry, reconcile: { shape: 2 } });
+    const store = registryStore(kv);
+    assert.equal(store.reconcile(), undefined);
+    assert.equal(unreadableDrains(store.book()), 0);
   });
 
   test(`${build}: a resident whose record cannot be read is named as such, and is not written over`, () => {
@@ -124,9 +138,39 @@ for (const build of readdirSync(shapes)) {
   });
 }
 
+test("the first build knew no reports, nobody left out, no restart and no reconcile: its storage says none of each", () => {
+  const { registry, resident } = storedBy("build1");
+  const store = registryStore(kvOf(registry).kv);
+  const [drain] = liveDrains(store.book(), z.object({ since: z.number() }).parse(registry["drain:d1d1d1d1"]).since);
+  assert.deepEqual([drain?.id, drain?.reported, drain?.without], ["d1d1d1d1", [], []]);
+  assert.equal(store.reconcile(), undefined);
+  assert.equal(residentOf(kvOf(resident).kv).now().cycling, false);
+});
+
+test("what the second build added is read from its storage, and a boot takes the restart along", () => {
+  const { registry, resident } = storedBy("build2");
+  const store = registryStore(kvOf(registry).kv);
+  const [drain] = liveDrains(store.book(), z.object({ since: z.number() }).parse(registry["drain:d1d1d1d1"]).since);
+  assert.deepEqual(
+    [drain?.phase, drain?.holds, drain?.reported.length, drain?.without.length],
+    ["reconciling", ["repo:local/app"], 1, 1],
+  );
+  assert.deepEqual(
+    store
+      .reconcile()
+      ?.entries.map((entry) => entry.state)
+      .toSorted(),
+    RECONCILE_STATES.toSorted(),
+  );
+  const storage = residentOf(kvOf(resident).kv);
+  assert.equal(storage.now().cycling, true);
+  assert.equal(bootStep(storage.now()).cycling, false);
+});
+
 test("an object's first boot reads an empty storage", () => {
   const store = registryStore(kvOf({}).kv);
   assert.deepEqual([store.book().drains, store.entries(), store.metas(), store.servedGeneration()], [[], [], [], 0]);
   const resident = residentOf(kvOf({}).kv);
   assert.deepEqual([resident.now().rows, resident.now().seal, resident.meta()], [[], null, undefined]);
+  assert.deepEqual([store.reconcile(), resident.now().cycling], [undefined, false]);
 });

@@ -13,6 +13,7 @@ import {
   pushResult,
   stopResult,
   sweepResult,
+  whoAmI,
   worktreeLine,
   worktreeList,
   type FileContent,
@@ -109,6 +110,8 @@ async function lastOf<T extends Line>(
 }
 
 export interface AgentClient {
+  /** The image and the boot of the container, as read inside it. */
+  whoAmI(): Promise<{ readonly imageId: string; readonly bootId: string }>;
   mirror(
     ask: { url: string; setup: string | null; ref: string | null },
     say: (line: string) => void,
@@ -120,6 +123,7 @@ export interface AgentClient {
   slugOf(thread: string): Promise<string | undefined>;
   keep(slug: string): Promise<KeepResult>;
   stopThread(slug: string): Promise<StopResult>;
+  stopProc(id: string): Promise<StopResult>;
   procs(): Promise<ProcView[]>;
   start(ask: { id: string; thread: string; command: string[]; env: Record<string, string> }): Promise<ProcView>;
   proc(id: string): Promise<ProcView>;
@@ -146,12 +150,14 @@ export function agentClient(port: ContainerPort, at: AgentAt): AgentClient {
   const file = (thread: string, path: string): string =>
     `files?thread=${encodeURIComponent(thread)}&path=${encodeURIComponent(path)}`;
   return {
+    whoAmI: () => get("whoami", whoAmI),
     mirror: async (ask, say) => lastOf(await askAgent(port, at, "mirror", post(ask)), mirrorLine, say),
     worktree: async (ask, say) => lastOf(await askAgent(port, at, "worktrees", post(ask)), worktreeLine, say),
     slugOf: async (thread) =>
       (await get("worktrees", worktreeList)).worktrees.find((tree) => tree.thread === thread)?.slug,
     keep: (slug) => posted(`worktrees/${slug}/keep`, {}, keepResult),
     stopThread: (slug) => posted(`threads/${slug}/stop`, { graceMs: CLOCK.stopGraceMs }, stopResult),
+    stopProc: (id) => posted(`procs/${id}/stop`, { graceMs: CLOCK.stopGraceMs }, stopResult),
     procs: async () => (await get("procs", procList)).procs,
     start: (ask) => posted("procs", ask, procView),
     proc: (id) => get(`procs/${id}`, procView),

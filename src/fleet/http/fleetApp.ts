@@ -10,10 +10,17 @@ import {
   detachBodySchema,
   offboardBodySchema,
   onboardBodySchema,
+  rebuildBodySchema,
   reconfigureBodySchema,
   releaseBodySchema,
 } from "#wire/attach.ts";
-import { parseDrainRequest, sealBodySchema, undrainBodySchema } from "#wire/drain.ts";
+import {
+  parseDrainRequest,
+  reconcileBodySchema,
+  releaseHoldBodySchema,
+  sealBodySchema,
+  undrainBodySchema,
+} from "#wire/drain.ts";
 import { problemIn, problemOf, raise, type Problem } from "#wire/errors.ts";
 import { WATCH_CLOSE } from "#wire/fleet.ts";
 import { ROUTES, ROUTE_NAMES, type RouteName } from "#wire/routes.ts";
@@ -92,11 +99,24 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
     return Response.json(value(await askRegistry(env, (registry) => registry.drain(ask, scope))));
   },
   undrain,
-  seal: async ({ env, scope, body }) =>
-    Response.json({
-      kind: "sealed",
-      ...value(await askRegistry(env, (registry) => registry.seal(parsed(sealBodySchema, body).id, scope))),
-    }),
+  seal: async ({ env, scope, body }) => {
+    const { id, handoff } = parsed(sealBodySchema, body);
+    const sealed = askRegistry(env, (registry) => (handoff ? registry.handOff(id, scope) : registry.seal(id, scope)));
+    return Response.json({ kind: "sealed", ...value(await sealed) });
+  },
+  reconcile: async ({ env, scope, body }) => {
+    const { id } = parsed(reconcileBodySchema, body);
+    const begun = value(await askRegistry(env, (registry) => registry.reconcile(id, scope)));
+    return Response.json(begun, { status: 202 });
+  },
+  reconciled: async ({ env, request }) => {
+    const { id } = parsed(reconcileBodySchema, Object.fromEntries(new URL(request.url).searchParams));
+    return Response.json(value(await askRegistry(env, (registry) => registry.reconciled(id))));
+  },
+  releaseHold: async ({ env, scope, body }) => {
+    const { resource, reason } = parsed(releaseHoldBodySchema, body);
+    return Response.json(value(await askRegistry(env, (registry) => registry.releaseHold(resource, reason, scope))));
+  },
   events: ({ env, request }) => events(env, request),
   audit,
   attach: (asked) =>
@@ -116,6 +136,11 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
     const change = parsed(reconfigureBodySchema, body);
     value(await askRegistry(env, (registry) => registry.reconfigure(change, scope)));
     return Response.json({ resource: change.resource });
+  },
+  rebuild: async (asked) => {
+    const body = parsed(rebuildBodySchema, asked.body);
+    value(await askRegistry(asked.env, (registry) => registry.mayRebuild(body.resource, asked.scope)));
+    return toResident(asked, "/rebuild", body);
   },
   releaseRun: async ({ env, scope, body }) => {
     const { runId, reason } = parsed(releaseBodySchema, body);

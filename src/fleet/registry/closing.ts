@@ -6,6 +6,7 @@ import { countLook, registeredUntil, sumOf } from "#core/quiet.ts";
 import { fail, ok, type Result } from "#core/result.ts";
 import {
   abandonSeal,
+  beginHandoff,
   beginSeal,
   finishSeal,
   nextSeal,
@@ -21,19 +22,20 @@ import type { DrainBody, UndrainBody } from "#wire/drain.ts";
 import { problemOf, type Problem } from "#wire/errors.ts";
 import { residentOf, type LookQuestion, type LookReply, type UndrainReply } from "../ports.ts";
 import { messageOf, within } from "../root.ts";
-import { changed, noteUnreadable, settleEnded, takeReport, writeBook } from "./registry.ts";
+import { changed, settleEnded, writeBook } from "./registry.ts";
+import { noteUnreadable, takeReport } from "./reports.ts";
 import type { Registry } from "./registryParts.ts";
 import { endWaiting, forgetWaiting, noteWaiting } from "./waiting.ts";
 
 /** One question of a resident: answered, and its attach counted, in one step (protocol.md, "The gate", 3). */
 export function look(registry: Registry, question: LookQuestion): LookReply {
   const { store, root } = registry;
-  const { resource, runId, parent, seal } = question;
+  const { resource, runId, parent, seal, kind } = question;
   if (store.meta(resource) === undefined) return { kind: "unknownResident" };
   const now = root.clock.now();
   const parentUntil = parent === null ? null : registeredUntil(store.entries(), parent);
   const book = store.book();
-  const answer = decideLook(book, { resource, runId, look: question.look, parentUntil, seal }, now);
+  const answer = decideLook(book, { resource, runId, look: question.look, parentUntil, seal, kind }, now);
   if (answer.kind === "closed") {
     noteWaiting(registry, question);
     return { ...answer, quietBy: sumOf(store.entries()).quietBy };
@@ -73,6 +75,23 @@ export function drain(
   return ok({ kind, drain: answer.drain, now });
 }
 
+/** What a lift opened, in the audit log. */
+function tellLift({ audit, root }: Registry, drain: Drain, held: readonly string[], how: LiftTold): void {
+  const now = root.clock.now();
+  const { principal, forced } = how;
+  const { id: drainId, by, reason } = drain;
+  audit.add({ what: "lift", principal, drainId, by, reason: forced ? "forced" : reason }, now);
+  audit.add({ what: "reopen", principal, drainId, by, reason, cause: "lifted" }, now);
+  for (const resource of held) audit.add({ what: "held", principal: "registry", drainId, by, resource }, now);
+}
+
+interface LiftTold {
+  readonly principal: string;
+  readonly forced: boolean;
+}
+
+const ALREADY = { kind: "already", deferredUntil: null, held: [], heldUntil: null } as const;
+
 function liftOne(
   registry: Registry,
   id: string,
@@ -81,20 +100,22 @@ function liftOne(
 ): Omit<UndrainReply, "remaining"> {
   const { store, root, audit } = registry;
   const now = root.clock.now();
-  const answer = decideLift(store.book(), { id, outcome: body.outcome }, root.settings.drainId, now);
+  const before = store.book();
+  const answer = decideLift(before, { id, outcome: body.outcome, force: body.force }, root.settings.drainId, now);
   if (answer.kind === "deferred") {
     audit.add(
       { what: "liftDeferred", principal, drainId: id, by: answer.drain.by, reason: `upload ${body.outcome}` },
       now,
     );
-    return { kind: "deferred", deferredUntil: answer.at };
+    return { kind: "deferred", deferredUntil: answer.at, held: [], heldUntil: null };
   }
   writeBook(registry, answer.book);
-  if (answer.kind === "already") return { kind: "already", deferredUntil: null };
-  const { by, reason } = answer.drain;
-  audit.add({ what: "lift", principal, drainId: id, by, reason: body.force ? "forced" : reason }, now);
-  audit.add({ what: "reopen", principal, drainId: id, by, reason, cause: "lifted" }, now);
-  return { kind: "lifted", deferredUntil: null };
+  if (answer.kind === "already") return ALREADY;
+  const { held, drain } = answer;
+  // A lift that is sent again finds the record reopening: it was told the first time, and opens nothing more.
+  const again = held.length > 0 && liveDrains(before, now).some((one) => one.id === id && one.phase === "reopening");
+  if (!again) tellLift(registry, drain, held, { principal, forced: body.force });
+  return { kind: "lifted", deferredUntil: null, held, heldUntil: held.length === 0 ? null : drain.phaseUntil };
 }
 
 /** A record that this build cannot read ends by nobody's clock: an admin's force takes it away, and the log says so. */
@@ -114,7 +135,7 @@ export function undrain(registry: Registry, body: UndrainBody, principal: string
   changed(registry);
   const remaining = liveDrains(store.book(), now);
   const told = replies.find((reply) => reply.kind === "deferred") ?? replies.find((reply) => reply.kind === "lifted");
-  return { ...(told ?? { kind: "already", deferredUntil: null }), remaining, now };
+  return { ...(told ?? ALREADY), remaining, now };
 }
 
 function unreadable(registry: Registry, resource: string, why: string): SealReply {
@@ -155,7 +176,9 @@ async function perform(registry: Registry, id: string, effect: SealEffect): Prom
     case "begin": {
       const begun = beginSeal(store.book(), id, root.clock.now());
       if (begun.kind === "asking") writeBook(registry, begun.book);
-      return { kind: "begun", begun, residents: store.metas().map((meta) => meta.resource) };
+      const left = liveDrains(store.book(), root.clock.now()).find((live) => live.id === id)?.without ?? [];
+      const asked = store.metas().filter((meta) => !left.some((one) => one.resource === meta.resource));
+      return { kind: "begun", begun, residents: asked.map((meta) => meta.resource) };
     }
     case "ask": {
       const { attempt, until } = effect;
@@ -217,4 +240,26 @@ export async function seal(
   if (isNew) audit.add({ what: "seal", principal, drainId: id, by, reason }, now);
   if (isNew) changed(registry);
   return ok({ drain: result.drain, now });
+}
+
+/** `POST /seal` with `handoff`: the swap begins over the runs in flight, in one step of the registry's own. */
+export function handOff(
+  registry: Registry,
+  id: string,
+  principal: string,
+): Result<{ drain: Drain; now: Instant }, Problem> {
+  const { audit, root, store } = registry;
+  settleEnded(registry);
+  const now = root.clock.now();
+  const begun = beginHandoff(store.book(), id, root.settings.build, now);
+  if (begun.kind === "over") return fail(problemOf("DRAIN_OVER", `drain ${id} was lifted or has ended`));
+  if (begun.kind === "imageChanges")
+    return fail(problemOf("IMAGE_CHANGES", `it would go from image ${begun.from} to ${begun.to}`));
+  const { by, reason } = begun.drain;
+  if (begun.book !== store.book()) {
+    writeBook(registry, begun.book);
+    audit.add({ what: "handOff", principal, drainId: id, by, reason }, now);
+    changed(registry);
+  }
+  return ok({ drain: begun.drain, now });
 }

@@ -10,7 +10,9 @@ import type { OnboardBody } from "#wire/attach.ts";
 import { problemOf, type Problem } from "#wire/errors.ts";
 import { residentOf } from "../ports.ts";
 import { messageOf, within } from "../root.ts";
-import { changed, noteUnreadable, takeReport } from "./registry.ts";
+import { forgetHolds } from "./holds.ts";
+import { changed } from "./registry.ts";
+import { noteUnreadable, takeReport } from "./reports.ts";
 import type { Registry } from "./registryParts.ts";
 import { newMeta, type Meta } from "./store.ts";
 
@@ -69,9 +71,20 @@ export async function offboard(
     store.writeEntry(busy);
     return fail(problemOf("UNREADABLE", `${resource} cannot be taken away now: ${messageOf(error)}`));
   }
+  forgetHolds(registry, resource, principal);
   if (failed === null) audit.add({ what: "offboard", principal, resource }, root.clock.now());
   else root.log("warn", "a resident could not be made", { resource, why: failed });
   changed(registry);
+  return ok(null);
+}
+
+/** Whether a resident may get a new container now: not while a seal is asked for or a swap goes on. */
+export function mayRebuild(registry: Registry, resource: string, principal: string): Result<null, Problem> {
+  const { store, audit, root } = registry;
+  if (store.meta(resource) === undefined) return fail(problemOf("NO_SUCH_RESIDENT", resource));
+  const refused = frozen(registry);
+  if (refused !== undefined) return fail(refused);
+  audit.add({ what: "rebuild", principal, resource }, root.clock.now());
   return ok(null);
 }
 

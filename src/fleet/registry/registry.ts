@@ -1,9 +1,8 @@
 // What every change of the registry does: it is written in the step that decided it, then `changed` tells every watch and
 // arms the alarm for the next end, and nothing else.
 
-import { liveDrains, nextEnd, settle, type DrainBook } from "#core/drain.ts";
-import { applyWord, type Entry } from "#core/quiet.ts";
-import type { Report } from "../ports.ts";
+import { nextEnd, settle, type DrainBook, type Ended } from "#core/drain.ts";
+import { nextAskAt } from "#core/reconcile.ts";
 import type { Registry } from "./registryParts.ts";
 import { frameOf } from "./views.ts";
 
@@ -38,11 +37,26 @@ export function changed(registry: Registry): void {
   }, 0);
 }
 
-/** Arms the one alarm for the earliest end of a drain; without one nothing is due. */
+/** Arms the one alarm for the earliest end of a drain, or for the next resident that a reconcile asks. */
 export function arm(registry: Registry): void {
   const { root, store, state } = registry;
-  const at = nextEnd(store.book(), root.clock.now());
+  const now = root.clock.now();
+  const operation = store.reconcile();
+  const asks = operation === undefined ? null : nextAskAt(operation, now);
+  const due = [nextEnd(store.book(), now), asks].filter((at) => at !== undefined && at !== null);
+  const at = due.length === 0 ? undefined : Math.max(now, Math.min(...due));
   if (at !== undefined) registry.state.waitUntil(state.storage.setAlarm(root.clock.realAt(at)));
+}
+
+/** Residents whose report never came: open all the same, and named for people. */
+function tellStale({ root, audit, store }: Registry, { drain, at }: Ended): void {
+  if (drain.phase !== "reopening" && drain.phase !== "reconciling") return;
+  for (const resource of drain.holds) {
+    const said = store.reconcile()?.entries.find((entry) => entry.resource === resource);
+    const reason = said?.why ?? said?.state ?? "it was not asked";
+    root.log("warn", "a container is stale: its resident opens without its report", { resource, said: reason });
+    audit.add({ what: "stale", principal: "registry", drainId: drain.id, resource, cause: "bound", reason }, at);
+  }
 }
 
 /** Buries what ended by itself and says so in the audit log, before anything else is written about drains. */
@@ -51,7 +65,9 @@ export function settleEnded(registry: Registry): void {
   const now = root.clock.now();
   const { book, ended } = settle(store.book(), now);
   if (ended.length > 0) writeBook(registry, book);
-  for (const { drain, cause } of ended) {
+  for (const one of ended) {
+    const { drain, cause } = one;
+    tellStale(registry, one);
     root.log("warn", "drain ended by itself", { drainId: drain.id, by: drain.by, cause, phase: drain.phase });
     const { id: drainId, by, reason } = drain;
     audit.add({ what: "reopen", principal: "registry", drainId, by, reason, cause }, now);
@@ -62,48 +78,4 @@ export function settleEnded(registry: Registry): void {
 export function tick(registry: Registry): void {
   settleEnded(registry);
   changed(registry);
-}
-
-/** A resident that was asked and did not answer; its next word mends it. */
-export function noteUnreadable({ store, root }: Registry, resource: string, why: string): void {
-  root.log("warn", "resident unreadable", { resource, why });
-  const meta = store.meta(resource);
-  if (meta?.readable === true) store.writeMeta({ ...meta, readable: false });
-}
-
-/** While something closes the fleet, each run's end is a row of the audit log: a deploy's receipt says how they ended. */
-function noteReleased({ store, root, audit }: Registry, before: Entry, after: Entry): void {
-  const now = root.clock.now();
-  if (liveDrains(store.book(), now).length === 0) return;
-  const ended = before.rows.filter(
-    (row) => row.state === "running" && !after.rows.some((kept) => kept.runId === row.runId),
-  );
-  for (const { runId } of ended) {
-    audit.add({ what: "released", principal: "resident", resource: after.resource, runId }, now);
-  }
-}
-
-/** Takes a resident's report; a word that was overtaken changes nothing. Answers whether anything is new. */
-export function takeReport(registry: Registry, report: Report): boolean {
-  const { store } = registry;
-  const meta = store.meta(report.word.resource);
-  if (meta === undefined) return false;
-  const before = store.entry(meta.resource);
-  const after = applyWord(before, report.word);
-  const { ops } = report;
-  // Whoever has looked into the container knows that none runs; any other word without an image has not looked.
-  const looked = report.suspects !== null;
-  const image = report.image ?? (looked ? null : meta.image);
-  const bootId = report.bootId ?? (looked ? null : meta.bootId);
-  const made = meta.made || after.rows.some((row) => row.state === "running" && row.kind !== "provision");
-  const suspects =
-    report.suspects === null
-      ? meta.suspects.filter((id) => after.rows.some((row) => row.runId === id))
-      : [...report.suspects];
-  const told = { ...meta, ops, image, bootId, made, suspects, readable: true };
-  if (JSON.stringify(told) !== JSON.stringify(meta)) store.writeMeta(told);
-  if (after === before) return false;
-  store.writeEntry(after);
-  noteReleased(registry, before, after);
-  return true;
 }

@@ -5,17 +5,20 @@ import type { ReleaseAnswer } from "#core/release.ts";
 import type { Result } from "#core/result.ts";
 import { unreadableDrains, type Drain } from "#core/drain.ts";
 import type { OnboardBody } from "#wire/attach.ts";
-import type { DrainBody, Drains, UndrainBody } from "#wire/drain.ts";
+import type { DrainBody, Drains, ReconcileAnswer, UndrainBody } from "#wire/drain.ts";
 import type { Problem } from "#wire/errors.ts";
 import type { AuditRow, Residents } from "#wire/fleet.ts";
 import type { Instant } from "#core/time.ts";
-import type { LookQuestion, LookReply, RegistryPort, Report, UndrainReply } from "../ports.ts";
+import type { HoldReleased, LookQuestion, LookReply, RegistryPort, Report, UndrainReply } from "../ports.ts";
 import { rootOf, type Env } from "../root.ts";
 import { auditOf } from "./audit.ts";
 import * as closing from "./closing.ts";
 import * as membership from "./membership.ts";
-import { arm, changed, takeReport, tick } from "./registry.ts";
+import * as holds from "./holds.ts";
+import { driveReconcile, reconcile, reconciled } from "./reconcile.ts";
+import { arm, changed, tick } from "./registry.ts";
 import type { Registry } from "./registryParts.ts";
+import { takeReport } from "./reports.ts";
 import { registryStore } from "./store.ts";
 import { endWaiting } from "./waiting.ts";
 import { drainsView, frameOf, residentsView } from "./views.ts";
@@ -81,6 +84,26 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
     return closing.seal(this.#registry, id, principal);
   }
 
+  async handOff(id: string, principal: string): Promise<Result<{ drain: Drain; now: Instant }, Problem>> {
+    return closing.handOff(this.#registry, id, principal);
+  }
+
+  async reconcile(id: string, principal: string): Promise<Result<ReconcileAnswer, Problem>> {
+    return reconcile(this.#registry, id, principal);
+  }
+
+  async reconciled(id: string): Promise<Result<ReconcileAnswer, Problem>> {
+    return reconciled(this.#registry, id);
+  }
+
+  async releaseHold(resource: string, reason: string, principal: string): Promise<Result<HoldReleased, Problem>> {
+    return holds.releaseHold(this.#registry, resource, reason, principal);
+  }
+
+  async mayRebuild(resource: string, principal: string): Promise<Result<null, Problem>> {
+    return membership.mayRebuild(this.#registry, resource, principal);
+  }
+
   async drains(): Promise<Drains> {
     return drainsView(this.#registry);
   }
@@ -139,6 +162,7 @@ export class RegistryDO extends DurableObject<Env> implements RegistryPort {
   override async alarm(): Promise<void> {
     try {
       tick(this.#registry);
+      this.ctx.waitUntil(driveReconcile(this.#registry));
     } finally {
       arm(this.#registry);
     }

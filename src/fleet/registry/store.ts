@@ -4,7 +4,9 @@ import * as z from "zod";
 import { EMPTY_BOOK, readDrain, type DrainBook } from "#core/drain.ts";
 import { emptyEntry, type Entry } from "#core/quiet.ts";
 import { REGISTRATION_KINDS, type Registration } from "#core/registration.ts";
+import type { Reconcile } from "#core/reconcile.ts";
 import { onboardBodySchema } from "#wire/attach.ts";
+import { reconcileSchema } from "#wire/drain.ts";
 
 const tombstonesSchema = z.array(z.object({ id: z.string(), at: z.number() }));
 
@@ -65,6 +67,9 @@ export interface RegistryStore {
   metas(): Meta[];
   writeMeta(meta: Meta): void;
   forget(resource: string): void;
+  /** The newest reconcile; one that this build cannot read is none, and each container is brought on at its next attach. */
+  reconcile(): Reconcile | undefined;
+  writeReconcile(operation: Reconcile): void;
   servedGeneration(): number;
   writeServedGeneration(generation: number): void;
 }
@@ -137,6 +142,8 @@ export function registryStore(kv: SyncKvStorage): RegistryStore {
     readMetas(kv).map((meta) => [meta.resource, unread.includes(meta.resource) ? { ...meta, readable: false } : meta]),
   );
   let book = readBook(kv);
+  const stored = reconcileSchema.safeParse(kv.get("reconcile"));
+  let reconcile: Reconcile | undefined = stored.success ? stored.data : undefined;
   const waiting = new Map<string, Waiting>();
   for (const [, stored] of kv.list({ prefix: "waiting:" })) {
     const read = waitingSchema.safeParse(stored);
@@ -182,6 +189,12 @@ export function registryStore(kv: SyncKvStorage): RegistryStore {
       kv.delete(`entry:${resource}`);
       metas.delete(resource);
       entries.delete(resource);
+    },
+    reconcile: () => reconcile,
+    writeReconcile(operation) {
+      if (operation === reconcile) return;
+      kv.put("reconcile", operation);
+      reconcile = operation;
     },
     servedGeneration: () => z.number().catch(0).parse(kv.get("served")),
     writeServedGeneration: (generation) => kv.put("served", generation),

@@ -1,6 +1,7 @@
 // What the registry shows: projections of its storage at one instant, each made in one synchronous piece.
 
-import { liveDrains, nextEnd, unreadableDrains } from "#core/drain.ts";
+import { endOf, liveDrains, nextEnd, unreadableDrains, type Drain } from "#core/drain.ts";
+import { holdOf } from "#core/hold.ts";
 import { PROTOCOL } from "#core/preflight.ts";
 import { sumOf } from "#core/quiet.ts";
 import { imageReportOf, readinessOf, type ResidentState } from "#core/readiness.ts";
@@ -57,8 +58,19 @@ function stateOf(meta: Meta): ResidentState {
   return meta.made ? "ready" : "starting";
 }
 
-function residentRow({ store, root }: Registry, meta: Meta): ResidentRow {
-  const now = root.clock.now();
+function holdRow({ store }: Registry, resource: string, drains: readonly Drain[]): ResidentRow["hold"] {
+  const drain = holdOf(drains, resource);
+  if (drain === undefined) return null;
+  const entry = store.reconcile()?.entries.find((one) => one.resource === resource);
+  const said = entry === undefined || entry.state === "asked" ? null : (entry.why ?? entry.state);
+  const askedAt = entry === undefined || entry.asks === 0 ? null : entry.askedAt;
+  return { drainId: drain.id, since: drain.phaseSince, until: endOf(drain).at, askedAt, said };
+}
+
+function residentRow(registry: Registry, meta: Meta): ResidentRow {
+  const { store, root } = registry;
+  const drains = liveDrains(store.book(), root.clock.now());
+  const hold = holdRow(registry, meta.resource, drains);
   const entry = store.entry(meta.resource);
   const { runsInFlight, attaching } = sumOf([entry]);
   const state = stateOf(meta);
@@ -68,11 +80,12 @@ function residentRow({ store, root }: Registry, meta: Meta): ResidentRow {
     setup: meta.setup,
     test: meta.test,
     state,
-    readiness: readinessOf(meta.resource, state, liveDrains(store.book(), now)),
+    readiness: readinessOf(meta.resource, state, drains),
     runsInFlight,
     attaching,
     opsInFlight: meta.ops,
-    imageReport: imageReportOf(meta.image, root.settings.build.image),
+    imageReport: imageReportOf(meta.image, root.settings.build.image, hold !== null),
+    hold,
     image: meta.image,
     bootId: meta.bootId,
     readable: meta.readable,

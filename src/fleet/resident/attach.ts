@@ -4,6 +4,7 @@ import { LIMIT, REAL } from "#core/budgets.ts";
 import {
   attachOf,
   nextAttach,
+  refusedUntil,
   type AttachAnswer,
   type AttachEffect,
   type AttachFact,
@@ -19,9 +20,10 @@ import type { AgentClient } from "../container/agentClient.ts";
 import { registryOf } from "../ports.ts";
 import { problemAnswer } from "../problemAnswer.ts";
 import { messageOf, within } from "../root.ts";
+import { currentAgent } from "./cycle.ts";
 import { streamFlight, takeOff, type Flight, type Leader, type Workspace } from "./flight.ts";
 import { release } from "./release.ts";
-import { agentOf, arm, closeLook, flush, flushed, openLook, type Resident } from "./resident.ts";
+import { arm, closeLook, flush, flushed, openLook, type Resident } from "./resident.ts";
 
 type Say = (line: string) => void;
 
@@ -71,8 +73,7 @@ async function standingTree(
 async function makeWorkspace(resident: Resident, body: AttachBody, say: Say, again: boolean): Promise<Workspace> {
   const meta = resident.storage.meta();
   if (meta === undefined) throw new Error("the resident has no repository");
-  const agent = await agentOf(resident, true);
-  if (agent === undefined) throw new Error("the container did not start");
+  const agent = await currentAgent(resident, again ? null : body.runId);
   const { url, setup } = meta;
   const ask = { thread: body.threadKey, setup, ref: body.ref };
   let tree = again ? await standingTree(agent, ask, say) : undefined;
@@ -102,6 +103,7 @@ async function askRegistry(work: Work, seal: number | null): Promise<AttachFact>
     look,
     parent: ask.parent,
     seal,
+    kind: ask.kind,
   };
   try {
     const reply = await within(REAL.requestMs, registryOf(resident.env).look(question));
@@ -132,6 +134,8 @@ function writeRow(work: Work, look: Look): AttachFact {
 async function provision(work: Work, again: boolean): Promise<AttachFact> {
   work.flight.decide(null);
   const make = (): Promise<Workspace> => work.provision((line) => work.flight.say(line), again);
+  const { provisioning } = work.resident.memory;
+  provisioning.add(work.ask.runId);
   try {
     work.made = await (again ? make() : inSlot(work.resident, make));
     return { kind: "provisioned" };
@@ -139,6 +143,8 @@ async function provision(work: Work, again: boolean): Promise<AttachFact> {
     const why = failureOf(thrown);
     work.resident.root.log("warn", "a workspace was not made", { runId: work.ask.runId, ...why });
     return { kind: "notProvisioned", why };
+  } finally {
+    provisioning.delete(work.ask.runId);
   }
 }
 
@@ -204,7 +210,7 @@ async function join(work: Work): Promise<AttachFact> {
 
 function drainingProblem(answer: Extract<AttachAnswer, { kind: "draining" }>, quietBy: number | null): Problem {
   const { drain, seal } = answer;
-  const until = drain?.until ?? seal?.until ?? 0;
+  const until = refusedUntil(answer) ?? 0;
   const record = drain ?? {
     id: seal?.drainId ?? "unknown",
     until,
@@ -259,8 +265,9 @@ function bindingOf(work: Work, row: Registration, again: boolean): Binding {
     branch: made.branch,
     base: made.base,
     head: made.head,
-    bootId: memory.running?.bootId ?? "",
-    image: memory.running?.imageId ?? "",
+    // As read inside the container: what its platform says of it is hearsay.
+    bootId: memory.inside?.bootId ?? "",
+    image: memory.inside?.imageId ?? "",
     admittedAt: root.clock.now(),
   };
 }

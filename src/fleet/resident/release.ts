@@ -1,6 +1,6 @@
 // Releases, as the resident carries them out: walks `nextRelease`. A detach, a lease's end, an admin and a replacement all come here.
 
-import { leaseSpent } from "#core/registration.ts";
+import { leaseSpent, type Registration } from "#core/registration.ts";
 import {
   nextRelease,
   releaseOf,
@@ -15,6 +15,7 @@ import type { Work } from "#wire/attach.ts";
 import { raise } from "#wire/errors.ts";
 import { registryOf } from "../ports.ts";
 import { messageOf } from "../root.ts";
+import { cycleLater } from "./cycle.ts";
 import { agentOf, arm, flushed, type Resident } from "./resident.ts";
 
 export interface Released extends ReleaseAnswer {
@@ -22,13 +23,22 @@ export interface Released extends ReleaseAnswer {
   readonly work: Work | null;
 }
 
-/** Ends every process of a thread and reads what its worktree holds. A container that is not there has nothing alive. */
-async function stopThread(resident: Resident, threadKey: string): Promise<Work | null> {
+/**
+ * Ends every process that the thread had while the row stood as it was noted, and reads what its worktree holds. What a
+ * newer attach of the run begins meanwhile has moved `seq`, so the row stays and this ends none of it. A container that
+ * is not there has nothing alive.
+ */
+async function stopNoted(resident: Resident, row: Registration): Promise<Work | null> {
+  const { storage } = resident;
+  const { runId, threadKey, seq } = row;
   const agent = await agentOf(resident, false);
   if (agent === undefined) return null;
-  const slug = resident.storage.slug(threadKey) ?? (await agent.slugOf(threadKey));
+  const slug = storage.slug(threadKey) ?? (await agent.slugOf(threadKey));
   if (slug === undefined) return null;
-  const { left } = await agent.stopThread(slug);
+  const live = (await agent.procs()).filter((proc) => proc.thread === threadKey && proc.end === null);
+  if (!storage.now().rows.some((kept) => kept.runId === runId && kept.seq === seq)) return null;
+  const stopped = await Promise.all(live.map(({ id }) => agent.stopProc(id)));
+  const left = stopped.flatMap((one) => one.left);
   if (left.length > 0) raise("AGENT_FAILED", `processes ${left.join(", ")} of ${threadKey} do not end`);
   return agent.keep(slug).catch(() => null);
 }
@@ -40,7 +50,7 @@ export async function release(resident: Resident, runId: string, by: ReleaseBy):
   const perform = async (effect: ReleaseEffect): Promise<ReleaseFact> => {
     switch (effect.do) {
       case "stop":
-        work = await stopThread(resident, effect.row.threadKey);
+        work = await stopNoted(resident, effect.row);
         return { kind: "stopped" };
       case "end": {
         const { seq } = effect.row;
@@ -54,6 +64,7 @@ export async function release(resident: Resident, runId: string, by: ReleaseBy):
   while (state.effect.do !== "answer") state = nextRelease(state, await perform(state.effect), root.clock.now());
   await flushed(resident);
   arm(resident);
+  cycleLater(resident);
   return { ...state.effect.answer, work };
 }
 
@@ -85,6 +96,7 @@ export async function sweepIfDue(resident: Resident): Promise<void> {
     const agent = await agentOf(resident, false);
     const spare = storage.now().rows.map((row) => row.threadKey);
     await agent?.sweep(now - CLOCK.sweepIdleMs, now - CLOCK.keepDirtyMs, spare);
+    cycleLater(resident);
   } catch (error) {
     root.log("warn", "the sweep of worktrees failed; the next one tries again", { error: messageOf(error) });
   }

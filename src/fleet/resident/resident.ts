@@ -30,6 +30,12 @@ export interface Memory {
   /** The attach that leads, by its run. */
   readonly leading: Map<string, Leader>;
   running: Running | null;
+  /** What was read inside the container of this boot id. */
+  inside: { readonly imageId: string; readonly bootId: string } | null;
+  /** Runs whose workspaces are being made now; a row may have gone from under one. */
+  readonly provisioning: Set<string>;
+  /** What is being done to the whole container, such as a restart; every provisioning waits for its end. */
+  alone: Promise<void> | null;
   slotsFree: number;
   readonly slotQueue: (() => void)[];
   /** The word on its way to the registry. */
@@ -51,6 +57,9 @@ export const newMemory = (): Memory => ({
   openLooks: new Set(),
   leading: new Map(),
   running: null,
+  inside: null,
+  provisioning: new Set(),
+  alone: null,
   slotsFree: LIMIT.provisioningSlots,
   slotQueue: [],
   flushing: null,
@@ -78,12 +87,12 @@ export function closeLook(resident: Resident, look: LookId, rowed: boolean): voi
 /** This resident's word as of now. */
 export function reportOf({ storage, memory, resource }: Resident, suspects: readonly string[] | null): Report {
   const looks = { last: memory.looks, open: [...memory.openLooks] };
-  const { running } = memory;
+  const { inside } = memory;
   return {
     word: wordOf(resource, storage.now(), looks),
     ops: memory.live,
-    image: running?.imageId ?? null,
-    bootId: running?.bootId ?? null,
+    image: inside?.imageId ?? null,
+    bootId: inside?.bootId ?? null,
     suspects,
   };
 }
@@ -106,7 +115,10 @@ export function flush(resident: Resident): void {
   const pending = memory.owesWord || storage.now().told < storage.now().seq;
   if (!pending || memory.flushing !== null || memory.gone) return;
   const sent = send(resident)
-    .catch((error: unknown) => root.log("warn", "the registry did not take a word", { error: messageOf(error) }))
+    .catch((error: unknown) => {
+      memory.owesWord = true;
+      root.log("warn", "the registry did not take a word", { error: messageOf(error) });
+    })
     .finally(() => {
       memory.flushing = null;
       arm(resident);
@@ -136,12 +148,27 @@ export function arm({ storage, root, state, memory }: Resident): void {
   state.waitUntil(state.storage.setAlarm(root.clock.realAt(at)));
 }
 
+/** Reads from inside which image and boot a container is, once a boot, and owes the registry the word of it. */
+async function identify({ memory }: Resident, running: Running, agent: AgentClient): Promise<void> {
+  if (memory.inside?.bootId === running.bootId) return;
+  memory.inside = null;
+  const { imageId, bootId } = await agent.whoAmI();
+  memory.inside = { imageId, bootId };
+  memory.owesWord = true;
+}
+
 /** The agent of the running container; started when it is not there and `start` says so, else undefined. */
 export async function agentOf(resident: Resident, start: boolean): Promise<AgentClient | undefined> {
   const { container, memory } = resident;
   const found = start ? await container.ensure() : await container.look();
   memory.running = found.state === "running" ? found : null;
-  return found.state === "running" ? agentClient(container, found) : undefined;
+  if (found.state !== "running") {
+    memory.inside = null;
+    return undefined;
+  }
+  const agent = agentClient(container, found);
+  await identify(resident, found, agent);
+  return agent;
 }
 
 /** Looks into the container: which rows have no process left. Null when it cannot be seen. */

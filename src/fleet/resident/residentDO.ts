@@ -3,9 +3,16 @@
 import { DurableObject } from "cloudflare:workers";
 import { CLOCK } from "#core/budgets.ts";
 import { bootStep, sealStep, touchStep, unsealStep, type Seal } from "#core/resident.ts";
+import type { ReconcileWord } from "#core/reconcile.ts";
 import type { ReleaseAnswer } from "#core/release.ts";
 import { fail, ok, type Result } from "#core/result.ts";
-import { attachBodySchema, detachBodySchema, onboardBodySchema, type OnboardBody } from "#wire/attach.ts";
+import {
+  attachBodySchema,
+  detachBodySchema,
+  onboardBodySchema,
+  rebuildBodySchema,
+  type OnboardBody,
+} from "#wire/attach.ts";
 import { problemIn, problemOf, type Problem } from "#wire/errors.ts";
 import { parseWith } from "#wire/parse.ts";
 import { hostContainer } from "../container/containerPort.ts";
@@ -13,7 +20,8 @@ import { registryOf, type Report, type ResidentPort, type SealReplyOf, type Tick
 import { messageOf, rootOf, type Env } from "../root.ts";
 import { problemAnswer } from "../problemAnswer.ts";
 import { attach } from "./attach.ts";
-import { provisionResident } from "./onboard.ts";
+import { alone, cycle } from "./cycle.ts";
+import { provisionResident, rebuildResident } from "./onboard.ts";
 import { endSpentLeases, release, sweepIfDue } from "./release.ts";
 import { agentOf, arm, flush, newMemory, reportOf, suspectsOf, type Resident } from "./resident.ts";
 import { residentStorage } from "./store.ts";
@@ -72,6 +80,12 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     return reportOf(resident, suspects);
   }
 
+  async reconcile(wanted: string): Promise<{ word: ReconcileWord; report: Report }> {
+    const resident = this.#known();
+    const word = await cycle(resident, { wanted, own: null });
+    return { word, report: reportOf(resident, null) };
+  }
+
   async configure(meta: OnboardBody): Promise<void> {
     this.#known().storage.writeMeta(meta);
   }
@@ -83,7 +97,8 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
 
   async forget(): Promise<void> {
     const resident = this.#resident;
-    await resident?.container.remove();
+    // Behind a restart that is under way: one that came after it would start a container that nobody owns.
+    if (resident !== undefined) await alone(resident, () => resident.container.remove());
     if (resident !== undefined) resident.memory.gone = true;
     this.#resident = undefined;
     await this.ctx.storage.deleteAlarm();
@@ -105,15 +120,16 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     return ok({ url, token, bootId, slug });
   }
 
-  /** `/attach`, `/detach` and `/onboard`, whose bodies the Worker has capped and whose bearer it has judged. */
+  /** `/attach`, `/detach`, `/onboard` and `/rebuild`, whose bodies the Worker has capped and whose bearer it has judged. */
   override async fetch(request: Request): Promise<Response> {
     const body: unknown = await request.json();
     const { pathname } = new URL(request.url);
     try {
       if (pathname === "/onboard") return await this.#onboard(body);
       if (this.#resident === undefined) return problemAnswer(problemOf("NO_SUCH_RESIDENT", "it was never onboarded"));
-      return pathname === "/attach"
-        ? await this.#attach(this.#resident, body)
+      if (pathname === "/attach") return await this.#attach(this.#resident, body);
+      return pathname === "/rebuild"
+        ? await this.#rebuild(this.#resident, body)
         : await this.#detach(this.#resident, body);
     } catch (error) {
       return problemAnswer(problemIn(error) ?? problemOf("INTERNAL", messageOf(error)));
@@ -125,6 +141,14 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     if (!parsed.ok) return problemAnswer(parsed.error);
     residentStorage(this.ctx.storage).writeMeta(parsed.value);
     return provisionResident(this.#boot(parsed.value.resource), parsed.value);
+  }
+
+  async #rebuild(resident: Resident, body: unknown): Promise<Response> {
+    const parsed = parseWith(rebuildBodySchema, body);
+    const meta = resident.storage.meta();
+    if (!parsed.ok) return problemAnswer(parsed.error);
+    if (meta === undefined) return problemAnswer(problemOf("UNREADABLE", "its repository is not known"));
+    return rebuildResident(resident, meta, parsed.value.force);
   }
 
   async #attach(resident: Resident, body: unknown): Promise<Response> {

@@ -14,6 +14,7 @@ const gateSchema = z.object({
   told: z.number(),
   lastAttempt: z.number(),
   seal: z.unknown(),
+  cycling: z.boolean().default(false),
 });
 
 /** An end that no clock of ours reaches, and that an alarm can still hold. */
@@ -55,8 +56,8 @@ function load(kv: SyncKvStorage): ResidentStore {
   });
   if (stored === undefined) return { ...EMPTY_RESIDENT, rows };
   if (!gate.success) return { ...EMPTY_RESIDENT, incarnation: UNREAD_INCARNATION, rows, seal: readSeal(stored, 0) };
-  const { incarnation, seq, told, lastAttempt } = gate.data;
-  return { incarnation, seq, told, lastAttempt, rows, seal: readSeal(gate.data.seal, lastAttempt) };
+  const { incarnation, seq, told, lastAttempt, cycling } = gate.data;
+  return { incarnation, seq, told, lastAttempt, cycling, rows, seal: readSeal(gate.data.seal, lastAttempt) };
 }
 
 function save(kv: SyncKvStorage, before: ResidentStore, after: ResidentStore): void {
