@@ -1,11 +1,11 @@
 // The resident's copy of its repository: a bare mirror whose refs/heads hold the runs' branches and nothing else, and
 // whose refs/remotes/origin hold what the origin has. A refresh never touches a run's branch.
 
-import { rename, stat } from "node:fs/promises";
-import { isAbsolute } from "node:path";
+import { readFile, rename, stat } from "node:fs/promises";
+import { isAbsolute, join } from "node:path";
 import * as z from "zod";
 import { AgentError } from "./errors.ts";
-import { REMOTE, sayOf, type Git } from "./git.ts";
+import { REMOTE, sayOf, type Git, type GitCall } from "./git.ts";
 import type { Layout } from "./layout.ts";
 import type { KeyedLock } from "./lock.ts";
 import { shownUrl } from "./mask.ts";
@@ -92,7 +92,7 @@ export class Mirror {
     const end = await this.#locks.run(
       "mirror",
       async () =>
-        await this.#git.run({ cwd, url, args: ["fetch", "--no-tags", "--end-of-options", REMOTE, `+${ref}:${name}`] }),
+        await this.#fetched({ cwd, url, args: ["fetch", "--no-tags", "--end-of-options", REMOTE, `+${ref}:${name}`] }),
     );
     return end.exit === 0 ? await this.#git.commitOf(cwd, name) : undefined;
   }
@@ -131,14 +131,34 @@ export class Mirror {
   async #fetch(cwd: string, url: string, report: Report): Promise<void> {
     const args = ["fetch", "--prune", "--no-tags", "--progress", "--end-of-options", REMOTE, ...REFS];
     const withHead = [...args, `+HEAD:${HEAD_REF}`];
-    let end = await this.#git.run({ cwd, url, args: withHead, onLine: report });
+    let end = await this.#fetched({ cwd, url, args: withHead, onLine: report });
     if (end.exit !== 0 && end.stderr.includes("couldn't find remote ref HEAD")) {
       // The origin's HEAD names a branch without a commit: its other branches may still have some.
       await this.#git.run({ cwd, args: ["update-ref", "-d", HEAD_REF] });
-      end = await this.#git.run({ cwd, url, args, onLine: report });
+      end = await this.#fetched({ cwd, url, args, onLine: report });
       if (end.exit === 0) await this.#refuseEmpty(cwd, url);
     }
     if (end.exit !== 0) throw refusalOf(url, args, end);
+  }
+
+  /**
+   * Runs a fetch. A worktree that is being made names no commit yet, and git refuses to fetch beside it: then it is tried
+   * again while none is being made, and one that still names none was left by a making that was killed.
+   */
+  async #fetched(call: GitCall): Promise<ToolEnd> {
+    const first = await this.#git.run(call);
+    if (unmadeIn(first) === undefined) return first;
+    return await this.#locks.run("worktrees", async () => {
+      let end = await this.#git.run(call);
+      for (let name = unmadeIn(end); name !== undefined; name = unmadeIn(end)) {
+        const unmade = join(call.cwd, "worktrees", name);
+        const head = await readFile(join(unmade, "HEAD"), "utf8").catch(() => "");
+        if (!/^0+\s*$/.test(head)) return end;
+        await this.#layout.discard(unmade);
+        end = await this.#git.run(call);
+      }
+      return end;
+    });
   }
 
   async #refuseEmpty(cwd: string, url: string): Promise<void> {
@@ -160,6 +180,11 @@ export class Mirror {
     const folder = await stat(url).catch(() => undefined);
     if (folder === undefined) throw new AgentError("NOT_A_REPOSITORY", `${url} does not exist`);
   }
+}
+
+/** The worktree without a commit that a fetch stumbled over. */
+function unmadeIn({ exit, stderr }: ToolEnd): string | undefined {
+  return exit === 0 ? undefined : /bad object worktrees\/([^/\n]+)\/HEAD/.exec(stderr)?.[1];
 }
 
 /** Why an origin could not be read, told apart by git's (untranslated) words. */

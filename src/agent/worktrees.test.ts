@@ -74,6 +74,27 @@ describe("the mirror", () => {
     assert.equal(second["commit"], commit);
     assert.equal(git(join(agent.folder, "data", "mirror.git"), "for-each-ref", "refs/heads"), "");
   });
+
+  test("is refreshed beside worktrees that are being made, and over what a killed making left", async () => {
+    const mirror = join(agent.folder, "data", "mirror.git");
+    const half = join(mirror, "worktrees", "half");
+    await mkdir(half, { recursive: true });
+    const left = {
+      HEAD: "0".repeat(40),
+      gitdir: join(agent.folder, "nowhere", ".git"),
+      commondir: "../..",
+      locked: "",
+    };
+    for (const [name, text] of Object.entries(left)) await writeFile(join(half, name), `${text}\n`);
+    assert.throws(() => git(mirror, "fetch", "--quiet", origin), /bad object worktrees\/half\/HEAD/);
+    const asked = Array.from({ length: 4 }, async (_, n) => {
+      const { last } = await agent.operate("mirror", { url: origin });
+      assert.equal(last["type"], "result", JSON.stringify(last));
+      return worktree(`beside-${n}`);
+    });
+    for (const { slug } of await Promise.all(asked)) await agent.ask("DELETE", `worktrees/${slug}`);
+    assert.equal(existsSync(half), false);
+  });
 });
 
 describe("the sweep", () => {

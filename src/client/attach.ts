@@ -2,16 +2,17 @@
 // neither of the two waits answered as it came. The decisions are core/wait.ts's; this performs them.
 
 import { CLOCK } from "#core/budgets.ts";
+import { saidEnd } from "#core/drain.ts";
 import { expectedOpen, waitLine } from "#core/readiness.ts";
 import type { Instant, Ms } from "#core/time.ts";
 import { nextWait, waitedOf, waitOf, wakeWait, type WaitAnswer, type WaitState } from "#core/wait.ts";
 import type { AttachBody, Binding } from "#wire/attach.ts";
 import { drainingSchema } from "#wire/drain.ts";
-import { problemOf, TidegateError } from "#wire/errors.ts";
+import { problemOf, TidegateError, type ErrorCode } from "#wire/errors.ts";
 import { ResidentDrainingError } from "./drainingError.ts";
 import type { FleetClient } from "./fleet.ts";
 import type { Clock } from "./ports.ts";
-import type { Known, Ticket } from "./ticket.ts";
+import { keyOf, type Known, type Ticket } from "./ticket.ts";
 import { isUnreachable } from "./transport.ts";
 import type { Turnstile } from "./turnstile.ts";
 
@@ -22,7 +23,7 @@ export interface WaitNote {
   readonly since: Instant;
   /** When this wait gives up. */
   readonly bound: Instant;
-  /** When the drain ends by itself; null while a container rolls. */
+  /** When the drain ends by itself, or the hold of this resident; null while a container rolls. */
   readonly until: Instant | null;
   readonly quietBy: Instant | null;
   readonly by: string | null;
@@ -41,6 +42,8 @@ export interface AttachWishes {
   readonly signal: AbortSignal;
   readonly onWait?: (note: WaitNote) => void;
   readonly onProgress?: (line: string) => void;
+  /** The door has let it in; its workspace is being made. */
+  readonly onDoor?: () => void;
   /** A run in flight that goes on: it passes every closed door, so it stands in no line. */
   readonly again?: boolean;
   /** False: a closed door is this call's answer (a typed question wants the drain's record, not a wait). */
@@ -73,19 +76,30 @@ interface Answer {
 }
 
 /** The record that a refusal carries. A refusal without one is no drain, whatever its words are. */
-function knownOf(error: TidegateError): Known | null {
+export function knownOf(error: unknown): Known | null {
+  if (!(error instanceof TidegateError)) return null;
   const parsed = drainingSchema.safeParse(error.problem["draining"]);
   if (!parsed.success) return null;
-  const { id, deploy, until, reason, by } = parsed.data;
+  const { id, deploy, phase, reason, by, phaseUntil = null } = parsed.data;
+  const until = saidEnd({ phase, until: parsed.data.until, phaseUntil });
   const quietBy = error.problem["quietBy"];
-  return { id, deploy, until, reason, by, quietBy: typeof quietBy === "number" ? quietBy : null };
+  return { id, deploy, phase, until, reason, by, quietBy: typeof quietBy === "number" ? quietBy : null };
 }
 
-function answerOf(error: unknown): Answer {
+const AWAY: readonly ErrorCode[] = ["ROLLING", "UNREACHABLE"];
+/** What a newcomer is refused by, but what says nothing of a run that is registered. */
+const AWAY_OF_REGISTERED: readonly ErrorCode[] = [...AWAY, "UNREADABLE", "AGENT_FAILED", "INTERNAL"];
+
+/** Whether the fleet or the container is away, so that asking again may be answered. A run in flight outwaits more of it. */
+export function isAway(error: unknown, registered: boolean): boolean {
+  const codes = registered ? AWAY_OF_REGISTERED : AWAY;
+  return error instanceof TidegateError && codes.includes(error.problem.code);
+}
+
+function answerOf(error: unknown, registered: boolean): Answer {
   const refused: Answer = { meant: { kind: "refused" }, known: null, binding: null, error };
   if (!(error instanceof TidegateError)) return refused;
-  const { code } = error.problem;
-  if (code === "ROLLING" || code === "UNREACHABLE") return { ...refused, meant: { kind: "transient" } };
+  if (isAway(error, registered)) return { ...refused, meant: { kind: "transient" } };
   const known = knownOf(error);
   if (known === null) return refused;
   return { ...refused, known, meant: { kind: "draining", until: known.until, quietBy: known.quietBy } };
@@ -153,17 +167,17 @@ class Walk {
   }
 
   async #answer(): Promise<Answer> {
-    const { signal, onProgress } = this.#wishes;
+    const { signal, onProgress, onDoor } = this.#wishes;
     const remainingMs = this.#remaining();
     if (remainingMs === 0)
       throw new TidegateError(problemOf("LEASE_SPENT", `${this.#ask.runId} has nothing of its lease left`));
     try {
-      const hooks = { signal, onProgress, onDoor: () => this.#ticket.passed() };
+      const hooks = { signal, onProgress, onDoor: () => (this.#ticket.passed(), onDoor?.()) };
       const binding = await this.#ports.fleet.attach({ ...this.#ask, remainingMs }, hooks);
       return { meant: { kind: "admitted" }, known: null, binding, error: null };
     } catch (error) {
       signal.throwIfAborted();
-      return answerOf(error);
+      return answerOf(error, this.#wishes.again === true);
     }
   }
 
@@ -187,7 +201,7 @@ class Walk {
   /** Says the wait at its start, when what is known of it changes, and each minute. */
   #note(cause: WaitNote["cause"], known: Known | null, bound: Instant): void {
     const now = this.#ports.clock.now();
-    const key = known === null ? cause : `${known.id} ${known.until} ${known.quietBy ?? ""}`;
+    const key = known === null ? cause : keyOf(known);
     if (key === this.#saidKey && now < this.#nextNoteAt) return;
     this.#saidKey = key;
     this.#nextNoteAt = now + CLOCK.noteEveryMs;
@@ -228,10 +242,12 @@ class Walk {
 
 /**
  * The line of a wait at a drained door. A person's drain ends when it says; a deploy's when what is in flight has ended,
- * and with nothing in flight at once, since its swap takes less than the minute that every line rounds up to.
+ * and with nothing in flight at once, since its swap takes less than the minute that every line rounds up to. From the
+ * swap on it is the phase's own bound: what is in flight then says nothing of when this resident reopens.
  */
 function lineOf(known: Known, now: Instant): string {
-  return waitLine(known, known.deploy ? expectedOpen(known, known.quietBy ?? now, 0) : known.until, now);
+  const forQuiet = known.deploy && known.phase === "draining";
+  return waitLine(known, forQuiet ? expectedOpen(known, known.quietBy ?? now, 0) : known.until, now);
 }
 
 /** The attach of this process (protocol.md, "The caller's wait"): one code for CLI, bot, plan runner and simulator. */

@@ -2,7 +2,18 @@
 // the core's own decisions, in this process.
 
 import { budgetsOf, DEFAULT_LEASES } from "#core/budgets.ts";
-import { closingDrain, decideDrain, decideLift, EMPTY_BOOK, liveDrains, nextEnd, type DrainBook } from "#core/drain.ts";
+import {
+  closingDrain,
+  decideDrain,
+  decideLift,
+  EMPTY_BOOK,
+  liveDrains,
+  nextEnd,
+  type Build,
+  type DrainBook,
+} from "#core/drain.ts";
+import { beginReconcile, noteReport } from "#core/hold.ts";
+import { beginHandoff } from "#core/seal.ts";
 import type { OutputLine } from "#wire/agent.ts";
 import {
   attachBodySchema,
@@ -150,6 +161,8 @@ const { longestLeaseMs } = budgetsOf(DEFAULT_LEASES);
 /** The body of `/attach` of a fleet with the built-in kinds. */
 export const attachBody = attachBodySchema(longestLeaseMs);
 
+const BUILD: Build = { commit: "c", bundle: "b", image: "i" };
+
 /** A fleet that answers the real routes. */
 export class FakeFleet {
   readonly clock: VirtualClock;
@@ -176,15 +189,33 @@ export class FakeFleet {
 
   /** Closes the fleet by a record, and tells every watch. */
   drain(id: string, minutes: number, deploy = false): void {
-    const ask = { id, minutes, by: "the test", reason: "to see", deploy, build: null, principal: "drain" };
+    const said = { by: "the test", reason: "to see", principal: "drain" };
+    const ask = { id, minutes, deploy, build: deploy ? BUILD : null, without: [], ...said };
     const answer = decideDrain(this.book, ask, this.clock.now());
     if (answer.kind === "created" || answer.kind === "renewed") this.book = answer.book;
     this.tell();
   }
 
   lift(id: string): void {
-    const answer = decideLift(this.book, { id, outcome: "none" }, null, this.clock.now());
+    const answer = decideLift(this.book, { id, outcome: "none", force: false }, null, this.clock.now());
     if (answer.kind !== "deferred") this.book = answer.book;
+    this.tell();
+  }
+
+  /** A deploy's swap under its drain, and the reconcile behind it that holds these residents. */
+  reconcile(id: string, residents: readonly string[]): void {
+    const now = this.clock.now();
+    const swapping = beginHandoff(this.book, id, BUILD, now);
+    if (swapping.kind === "sealed") this.book = swapping.book;
+    this.tell();
+    const held = beginReconcile(this.book, { id, servedId: id, build: BUILD, residents }, now);
+    if (held.kind === "begun") this.book = held.book;
+    this.tell();
+  }
+
+  /** A resident reports the deployed image. */
+  report(resource: string): void {
+    this.book = noteReport(this.book, { resource, image: BUILD.image }, this.clock.now()).book;
     this.tell();
   }
 

@@ -3,8 +3,9 @@
 // request; without it only the first one asks again.
 
 import { CLOCK, LIMIT } from "#core/budgets.ts";
+import { saidEnd } from "#core/drain.ts";
 import type { Clock } from "./ports.ts";
-import type { Answered, DoorOfTicket, Known, Ticket } from "./ticket.ts";
+import { keyOf, type Answered, type DoorOfTicket, type Known, type Ticket } from "./ticket.ts";
 import type { WatchView } from "./watch.ts";
 
 /** What a door is given. */
@@ -12,9 +13,6 @@ export interface DoorPorts {
   readonly clock: Clock;
   readonly watch: WatchView;
 }
-
-const keyOf = (known: Known | undefined): string =>
-  known === undefined ? "" : `${known.id} ${known.until} ${known.quietBy ?? ""}`;
 
 /** The door of one resident. */
 export class Door implements DoorOfTicket {
@@ -48,7 +46,7 @@ export class Door implements DoorOfTicket {
   known(): Known | undefined {
     const { watch } = this.#ports;
     const closing = watch.up ? watch.closing(this.#resource) : undefined;
-    if (closing !== undefined) return { ...closing.drain, quietBy: closing.quietBy };
+    if (closing !== undefined) return { ...closing.drain, until: saidEnd(closing.drain), quietBy: closing.quietBy };
     return this.#open ? undefined : (this.#refusal ?? undefined);
   }
 
@@ -97,7 +95,7 @@ export class Door implements DoorOfTicket {
     const known = this.known();
     // What the watch told last is still the best that is known while it is down.
     if (known !== undefined) this.#refusal = known;
-    const key = keyOf(known);
+    const key = known === undefined ? "" : keyOf(known);
     if (key !== this.#saidKey) for (const ticket of this.#queue) ticket.poke();
     this.#saidKey = key;
     this.#pump();

@@ -18,13 +18,17 @@ import {
   type OnboardBody,
   type OnboardLine,
   type OpBody,
+  type RebuildBody,
 } from "#wire/attach.ts";
 import {
   drainAnswerSchema,
   drainsSchema,
+  reconcileAnswerSchema,
+  releaseHoldAnswerSchema,
   undrainAnswerSchema,
   type DrainBody,
   type Drains,
+  type ReconcileAnswer,
   type UndrainBody,
 } from "#wire/drain.ts";
 import { TidegateError } from "#wire/errors.ts";
@@ -59,6 +63,7 @@ export type Onboarded = Omit<Extract<OnboardLine, { type: "resident" }>, "type">
 
 export type DrainSaid = z.infer<typeof drainAnswerSchema>;
 export type UndrainSaid = z.infer<typeof undrainAnswerSchema>;
+export type HoldReleased = z.infer<typeof releaseHoldAnswerSchema>;
 export type OpSaid = z.infer<typeof opAnswerSchema>;
 
 /** Every route of the fleet that a caller uses. */
@@ -69,7 +74,12 @@ export interface FleetClient {
   drains(): Promise<Drains>;
   drain(body: DrainBody): Promise<DrainSaid>;
   undrain(body: UndrainBody): Promise<UndrainSaid>;
-  seal(id: string): Promise<DrainSaid>;
+  /** `handoff`: begins the swap over the runs in flight, for a release that keeps the image. */
+  seal(id: string, handoff?: boolean): Promise<DrainSaid>;
+  reconcile(id: string): Promise<ReconcileAnswer>;
+  /** How far the reconcile of this drain has come. */
+  reconciled(id: string): Promise<ReconcileAnswer>;
+  releaseHold(body: { readonly resource: string; readonly reason: string }): Promise<HoldReleased>;
   audit(wishes?: { readonly after?: number; readonly limit?: number }): Promise<readonly AuditRow[]>;
   attach(body: AttachBody, hooks?: AttachHooks): Promise<Binding>;
   /** Streams a process's output. It ends without an `end` line when the stream was cut off in an orderly way. */
@@ -79,6 +89,8 @@ export interface FleetClient {
   read(body: OfRun & { readonly path: string }): Promise<{ readonly data: string }>;
   write(body: OfRun & { readonly path: string; readonly data: string }): Promise<{ readonly data: string }>;
   onboard(body: OnboardBody, hooks?: AttachHooks): Promise<Onboarded>;
+  /** A new container with a fresh mirror; `force` ends the runs in flight there first. */
+  rebuild(body: RebuildBody, hooks?: AttachHooks): Promise<Onboarded>;
   offboard(resource: string): Promise<OfResource>;
   reconfigure(body: {
     readonly resource: string;
@@ -103,15 +115,22 @@ async function attached(transport: Transport, body: AttachBody, hooks: AttachHoo
   throw unreachable(transport.baseUrl, new Error("the answer to /attach ended without a result"), true);
 }
 
-async function onboarded(transport: Transport, body: OnboardBody, hooks: AttachHooks): Promise<Onboarded> {
+/** Follows a resident that is made or made anew to its last line. */
+async function made(
+  transport: Transport,
+  route: "onboard" | "rebuild",
+  body: OnboardBody | RebuildBody,
+  hooks: AttachHooks,
+): Promise<Onboarded> {
   const { signal } = hooks;
-  const response = await open(transport, "onboard", { body, signal, boundMs: REAL.frontHoldMs });
+  const boundMs = route === "rebuild" ? ENDING_MS + REAL.frontHoldMs : REAL.frontHoldMs;
+  const response = await open(transport, route, { body, signal, boundMs });
   for await (const line of linesOf(transport, response, onboardLineSchema, signal)) {
     if (line.type === "progress") hooks.onProgress?.(line.line);
     if (line.type === "error") throw new TidegateError(line.problem);
     if (line.type === "resident") return line;
   }
-  throw unreachable(transport.baseUrl, new Error("the answer to /onboard ended without a result"), false);
+  throw unreachable(transport.baseUrl, new Error(`the answer to /${route} ended without a result`), false);
 }
 
 async function* executed(
@@ -139,7 +158,10 @@ export function fleetClient(transport: Transport): FleetClient {
     drains: () => call(transport, "drains", drainsSchema),
     drain: (body) => post("drain", drainAnswerSchema, body),
     undrain: (body) => call(transport, "undrain", undrainAnswerSchema, { body, as: body.force ? "admin" : undefined }),
-    seal: (id) => post("seal", drainAnswerSchema, { id }, REAL.sealMs),
+    seal: (id, handoff = false) => post("seal", drainAnswerSchema, { id, handoff }, REAL.sealMs),
+    reconcile: (id) => post("reconcile", reconcileAnswerSchema, { id }),
+    reconciled: (id) => call(transport, "reconciled", reconcileAnswerSchema, { query: { id } }),
+    releaseHold: (body) => post("releaseHold", releaseHoldAnswerSchema, body),
     audit: async (query = {}) => (await call(transport, "audit", auditSchema, { query: { ...query } })).rows,
     attach: (body, hooks = {}) => attached(transport, body, hooks),
     exec: (body, signal) => executed(transport, body, signal),
@@ -147,7 +169,8 @@ export function fleetClient(transport: Transport): FleetClient {
     op: (body) => post("op", opAnswerSchema, body, ENDING_MS),
     read: (body) => post("read", readAnswerSchema, body),
     write: (body) => post("write", readAnswerSchema, body),
-    onboard: (body, hooks = {}) => onboarded(transport, body, hooks),
+    onboard: (body, hooks = {}) => made(transport, "onboard", body, hooks),
+    rebuild: (body, hooks = {}) => made(transport, "rebuild", body, hooks),
     offboard: (resource) => post("offboard", ofResourceSchema, { resource }, ENDING_MS),
     reconfigure: (body) => post("reconfigure", ofResourceSchema, body),
     releaseRun: (body) => post("releaseRun", detachAnswerSchema.pick({ kind: true }), body, ENDING_MS),

@@ -19,13 +19,13 @@ export interface Reading {
   err: number;
 }
 
-/** Where output goes; a promise holds the stream back. */
+/** Where output goes, with where the reading stands behind it; a promise holds the stream back. */
 export interface Sink {
-  out(bytes: Uint8Array): void | Promise<void>;
-  err(bytes: Uint8Array): void | Promise<void>;
+  out(bytes: Uint8Array, reading: Readonly<Reading>): void | Promise<void>;
+  err(bytes: Uint8Array, reading: Readonly<Reading>): void | Promise<void>;
 }
 
-/** How one stretch of following ended. */
+/** How one stretch of following ended. `heard`: it brought something new, or a sign of life, before it was cut. */
 export type Followed =
   | { readonly kind: "end"; readonly end: ProcEnd }
   | { readonly kind: "cut"; readonly heard: boolean; readonly why: string }
@@ -38,12 +38,14 @@ function bytesOf(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-async function take(reading: Reading, frame: Extract<OutputLine, { s: "out" | "err" }>, sink: Sink): Promise<void> {
+/** Hands on what is new in a frame; answers whether anything was. */
+async function take(reading: Reading, frame: Extract<OutputLine, { s: "out" | "err" }>, sink: Sink): Promise<boolean> {
   const bytes = bytesOf(frame.d);
   const known = Math.max(0, reading[frame.s] - frame.o);
-  if (known >= bytes.length) return;
+  if (known >= bytes.length) return false;
   reading[frame.s] = frame.o + bytes.length;
-  await sink[frame.s](bytes.subarray(known));
+  await sink[frame.s](bytes.subarray(known), reading);
+  return true;
 }
 
 /** What a refusal of `/exec`, before its stream or as its last line, means for whoever follows. */
@@ -52,6 +54,8 @@ function meaningOf(code: string, detail: string, heard: boolean): Followed {
     case "ROLLING":
     case "STOPPING":
     case "AGENT_FAILED":
+    case "UNREADABLE":
+    case "INTERNAL":
       return { kind: "cut", heard, why: detail };
     case "NEEDS_ATTACH":
       return { kind: "unregistered" };
@@ -84,10 +88,9 @@ export async function follow(
   let heard = false;
   try {
     for await (const line of fleet.exec(body, wishes.signal)) {
-      heard = true;
       if ("s" in line) {
         reading.heard = true;
-        await take(reading, line, wishes.sink);
+        heard = (await take(reading, line, wishes.sink)) || heard;
       } else if (line.type === "end") {
         const { type: _, ...end } = line;
         return end.cause === "not-started"
@@ -97,6 +100,7 @@ export async function follow(
         return meaningOf(line.code, `${line.title}: ${line.detail}`, heard);
       } else {
         reading.heard = true;
+        heard = true;
       }
     }
     return { kind: "cut", heard, why: "the stream ended before the process did" };

@@ -1,5 +1,6 @@
 // One run's place at a resident's door, from its first ask until it is let in or gives up.
 
+import type { DrainPhase } from "#core/drain.ts";
 import type { Instant, Ms } from "#core/time.ts";
 import type { Clock } from "./ports.ts";
 
@@ -7,11 +8,16 @@ import type { Clock } from "./ports.ts";
 export interface Known {
   readonly id: string;
   readonly deploy: boolean;
+  readonly phase: DrainPhase;
+  /** When it ends by itself at the latest: its own end, or sooner the bound of a phase that nobody renews. */
   readonly until: Instant;
   readonly quietBy: Instant | null;
   readonly reason: string;
   readonly by: string;
 }
+
+/** Changes with whatever a waiter is told of it. */
+export const keyOf = (known: Known): string => `${known.id} ${known.phase} ${known.until} ${known.quietBy ?? ""}`;
 
 /** What an ask came to. */
 export type Answered = { readonly kind: "draining"; readonly known: Known } | { readonly kind: "admitted" | "other" };

@@ -7,7 +7,7 @@ import { REAL } from "#core/budgets.ts";
 import { SCOPE_ENV, type Scope } from "#core/scopes.ts";
 import { parseProblem, problemOf, TidegateError, type Problem } from "#wire/errors.ts";
 import { jsonOf } from "#wire/parse.ts";
-import { ROUTES, type RouteName } from "#wire/routes.ts";
+import { ROUTES, type Route, type RouteName } from "#wire/routes.ts";
 import type { Clock, Fetch } from "./ports.ts";
 
 /** How a fleet is reached. */
@@ -20,6 +20,11 @@ export interface Transport {
   /** Real time, for the bounds of requests and sockets. */
   readonly real: Clock;
 }
+
+/** Where a request goes: a route of the fleet by its name, or one of another table. */
+export type Way = RouteName | Route;
+
+const routeOf = (way: Way): Route => (typeof way === "string" ? ROUTES[way] : way);
 
 /** One call's own wishes. */
 export interface Call {
@@ -53,8 +58,8 @@ export function unreachable(baseUrl: string, error: unknown, cut: boolean): Tide
 }
 
 /** The bearer that this fleet's tokens give for a route: of the scope that is named, else one of the route's own, else admin's. */
-export function bearerOf(transport: Transport, route: RouteName, as?: Scope): string | null {
-  const { scopes, method, path } = ROUTES[route];
+export function bearerOf(transport: Transport, way: Way, as?: Scope): string | null {
+  const { scopes, method, path } = routeOf(way);
   if (scopes === "public") return null;
   const named: readonly Scope[] = as === undefined ? scopes : [as];
   const wanted: readonly Scope[] = [...named, "admin"];
@@ -85,16 +90,16 @@ async function bounded<T>(
   }
 }
 
-function urlOf(transport: Transport, route: RouteName, call: Call): string {
+function urlOf(transport: Transport, way: Way, call: Call): string {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(call.query ?? {})) query.set(key, String(value));
-  return `${transport.baseUrl}${ROUTES[route].path}${query.size === 0 ? "" : `?${query.toString()}`}`;
+  return `${transport.baseUrl}${routeOf(way).path}${query.size === 0 ? "" : `?${query.toString()}`}`;
 }
 
-function initOf(transport: Transport, route: RouteName, call: Call): RequestInit {
-  const bearer = bearerOf(transport, route, call.as);
+function initOf(transport: Transport, way: Way, call: Call): RequestInit {
+  const bearer = bearerOf(transport, way, call.as);
   return {
-    method: ROUTES[route].method,
+    method: routeOf(way).method,
     redirect: "manual",
     headers: {
       accept: "application/json, application/x-ndjson, application/problem+json",
@@ -106,21 +111,25 @@ function initOf(transport: Transport, route: RouteName, call: Call): RequestInit
   };
 }
 
-/** The problem of an answer that is no success; a stranger's answer (a proxy, a crash) is named by its status. */
-function problemOfAnswer(route: RouteName, status: number, text: string): Problem {
+/**
+ * The problem of an answer that is no success. A stranger's answer is named by its status; a stranger in between that
+ * fails (a proxy, a Worker that crashed) says that the fleet was not reached.
+ */
+function problemOfAnswer(way: Way, status: number, text: string): Problem {
   const known = parseProblem(jsonOf(text));
   if (known !== undefined) return known;
-  const { method, path } = ROUTES[route];
-  return problemOf("INTERNAL", `${method} ${path} answered ${status}: ${text.slice(0, 200).trim() || "nothing"}`);
+  const { method, path } = routeOf(way);
+  const detail = `${method} ${path} answered ${status}: ${text.slice(0, 200).trim() || "nothing"}`;
+  return problemOf(status >= 500 ? "UNREACHABLE" : "INTERNAL", detail);
 }
 
-async function sent(transport: Transport, route: RouteName, call: Call, signal: AbortSignal): Promise<Response> {
-  const init = { ...initOf(transport, route, call), signal };
+async function sent(transport: Transport, way: Way, call: Call, signal: AbortSignal): Promise<Response> {
+  const init = { ...initOf(transport, way, call), signal };
   try {
-    const response = await transport.fetch(urlOf(transport, route, call), init);
+    const response = await transport.fetch(urlOf(transport, way, call), init);
     if (response.ok) return response;
     const text = await response.text();
-    throw new TidegateError(problemOfAnswer(route, response.status, text));
+    throw new TidegateError(problemOfAnswer(way, response.status, text));
   } catch (error) {
     call.signal?.throwIfAborted();
     if (error instanceof TidegateError) throw error;
@@ -129,9 +138,9 @@ async function sent(transport: Transport, route: RouteName, call: Call, signal: 
 }
 
 /** Sends a request and answers with its response's head, whose body the caller reads. */
-export function open(transport: Transport, route: RouteName, call: Call): Promise<Response> {
+export function open(transport: Transport, way: Way, call: Call): Promise<Response> {
   const bound = { ms: call.boundMs ?? REAL.requestMs, signal: call.signal };
-  return pRetry(() => bounded(transport.real, bound, (signal) => sent(transport, route, call, signal)), ONCE_MORE);
+  return pRetry(() => bounded(transport.real, bound, (signal) => sent(transport, way, call, signal)), ONCE_MORE);
 }
 
 const ONCE_MORE = {
@@ -142,19 +151,19 @@ const ONCE_MORE = {
 } as const;
 
 /** A whole request: its answer parsed by the schema that the route names. Throws `TidegateError`. */
-export function call<T>(transport: Transport, route: RouteName, schema: z.ZodType<T>, wishes: Call = {}): Promise<T> {
+export function call<T>(transport: Transport, way: Way, schema: z.ZodType<T>, wishes: Call = {}): Promise<T> {
   const bound = { ms: wishes.boundMs ?? REAL.requestMs, signal: wishes.signal };
-  const once = (signal: AbortSignal): Promise<T> => answered(transport, route, schema, { ...wishes, signal });
+  const once = (signal: AbortSignal): Promise<T> => answered(transport, way, schema, { ...wishes, signal });
   return pRetry(() => bounded(transport.real, bound, once), ONCE_MORE).catch((error: unknown) => {
     wishes.signal?.throwIfAborted();
     throw error;
   });
 }
 
-async function answered<T>(transport: Transport, route: RouteName, schema: z.ZodType<T>, wishes: Call): Promise<T> {
+async function answered<T>(transport: Transport, way: Way, schema: z.ZodType<T>, wishes: Call): Promise<T> {
   const signal = wishes.signal ?? new AbortController().signal;
   const { signal: _, ...rest } = wishes;
-  const response = await sent(transport, route, rest, signal);
+  const response = await sent(transport, way, rest, signal);
   let text: string;
   try {
     text = await response.text();
@@ -165,7 +174,5 @@ async function answered<T>(transport: Transport, route: RouteName, schema: z.Zod
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const where = `${issue?.path.join(".") || "the body"}: ${issue?.message ?? "not as expected"}`;
-  throw new TidegateError(
-    problemOf("INTERNAL", `${ROUTES[route].path} answered what this build cannot read: ${where}`),
-  );
+  throw new TidegateError(problemOf("INTERNAL", `${routeOf(way).path} answered what this build cannot read: ${where}`));
 }

@@ -1,0 +1,340 @@
+// What happens between an attach and its release: the run's process is started once, followed over every cut, and resumed
+// where its container was replaced. Whatever ends it is said in one verdict, and what cannot be heard is no failure of it.
+
+import { REAL } from "#core/budgets.ts";
+import {
+  nextStanding,
+  replacedBy,
+  standingOf,
+  type ReplacedBy,
+  type Standing,
+  type StandingFact,
+} from "#core/standing.ts";
+import type { Instant, Ms } from "#core/time.ts";
+import type { ProcEnd } from "#wire/agent.ts";
+import type { Binding } from "#wire/attach.ts";
+import { TidegateError, type Problem } from "#wire/errors.ts";
+import { isAway, type Attach, type AttachAsk, type Attached, type WaitNote } from "./attach.ts";
+import type { ResidentDrainingError } from "./drainingError.ts";
+import type { FleetClient } from "./fleet.ts";
+import { follow, type Followed, type Reading, type Sink } from "./follow.ts";
+import type { Clock, MintId } from "./ports.ts";
+
+/** What is to be executed, of which run. */
+export interface WorkAsk extends AttachAsk {
+  readonly command: readonly string[];
+  /** What goes on after the container was replaced; without it the run ends `replaced`. */
+  readonly resume: readonly string[] | null;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A standing transport failure: how long nothing has been heard of the run, and why not. */
+export interface TransportNote {
+  readonly silentMs: Ms;
+  /** Which one in a row it is, and whether the run attaches again after it. */
+  readonly failures: number;
+  readonly goesOn: boolean;
+  readonly why: string;
+}
+
+/** What is told while the run is executed. */
+export interface WorkEvents extends Sink {
+  readonly onWait: (note: WaitNote) => void;
+  readonly onProgress: (line: string) => void;
+  /** A process is about to be started or followed under this id, in this boot: nothing of it is asked for before. */
+  readonly onBegin?: (reading: Readonly<Reading>) => Promise<void>;
+  /** Its processes are being ended. */
+  readonly onEnding?: (how: "stopped" | "leaseSpent") => void;
+  /** The stream was cut and the run attaches again. */
+  readonly onCut: (why: string) => void;
+  /** Control reset: the object or the Worker went and the container did not, so the same process is picked up again. */
+  readonly onReset: () => void;
+  /** Nothing was heard over several tries: the run is resumed by attaching again, as long as that is of use. */
+  readonly onTransport: (note: TransportNote) => void;
+  /** Container replaced: the process is gone. The run goes on by this command, or ends. */
+  readonly onReplaced: (command: readonly string[] | null) => void;
+}
+
+/** How a run ended. `exit` is the command's own, 128 + n when a signal ended it. */
+export type Verdict =
+  | { readonly kind: "finished"; readonly exit: number; readonly signal: string | null }
+  | { readonly kind: "notStarted"; readonly why: string }
+  | { readonly kind: "stopped" | "leaseSpent" }
+  | { readonly kind: "replaced"; readonly by: ReplacedBy }
+  | { readonly kind: "refused"; readonly problem: Problem | null; readonly draining: ResidentDrainingError | null }
+  | { readonly kind: "failed"; readonly why: string };
+
+/** What an execution is given. */
+export interface WorkPorts {
+  readonly fleet: FleetClient;
+  readonly attach: Attach;
+  readonly clock: Clock;
+  /** Real time, for how long a stopped process may take to be gone. */
+  readonly real: Clock;
+  /** Names each process of the run: who takes the run over must mint the same again. */
+  readonly mintId: MintId;
+  /** The number of a signal by its name, for the exit code of a command that it ended. */
+  readonly signalNumber: (name: string) => number;
+}
+
+/** A run that its caller took from another, and may leave to the next. */
+export interface Hold {
+  /** Where its process stood; null when none of it was begun. It counts as heard: it is never started a second time. */
+  readonly from: Pick<Reading, "procId" | "command" | "bootId" | "out" | "err"> | null;
+  /** How often it may be resumed. */
+  readonly resumes: number;
+  /** Fires when the run is to be left as it is: its process goes on, its registration stands. */
+  readonly leave: AbortSignal;
+}
+
+/** Where an execution begins, and what ends it. */
+export interface Start {
+  readonly attached: Attached;
+  readonly stop: AbortSignal;
+  readonly hold: Hold | null;
+}
+
+type Ending = "stopped" | "leaseSpent" | "left";
+type Outcome = Verdict | { readonly kind: "left" };
+
+class Execution {
+  readonly #ports: WorkPorts;
+  readonly #ask: WorkAsk;
+  readonly #events: WorkEvents;
+  readonly #hold: Hold | null;
+  /** Fires with the first of stop, lease's end and leaving: nothing new is begun. */
+  readonly #ending = new AbortController();
+  /** Fires when what was stopped is not waited for any longer. */
+  readonly #gone = new AbortController();
+  readonly #over = new AbortController();
+  #end: Ending | null = null;
+  #leaseUntil: Instant;
+  #binding: Binding;
+  #standing: Standing;
+  #resumes = 0;
+  /** Whether the present silence has been told of as a reset. */
+  #toldReset = false;
+
+  constructor(ports: WorkPorts, ask: WorkAsk, events: WorkEvents, start: Start) {
+    this.#ports = ports;
+    this.#ask = ask;
+    this.#events = events;
+    this.#hold = start.hold;
+    this.#binding = start.attached.binding;
+    this.#leaseUntil = this.#binding.leaseUntil;
+    this.#standing = standingOf(ports.clock.now());
+  }
+
+  async run(stop: AbortSignal): Promise<Outcome> {
+    const stopped = (): void => void this.#beginEnding("stopped");
+    const left = (): void => this.#leave();
+    const leave = this.#hold?.leave;
+    stop.addEventListener("abort", stopped, { once: true });
+    leave?.addEventListener("abort", left, { once: true });
+    try {
+      if (stop.aborted) return { kind: "stopped" };
+      if (leave?.aborted === true) return { kind: "left" };
+      void this.#endWithLease();
+      return await this.#execute().catch((error: unknown): Outcome => this.#broken(error));
+    } finally {
+      this.#over.abort();
+      stop.removeEventListener("abort", stopped);
+      leave?.removeEventListener("abort", left);
+    }
+  }
+
+  async #attachAnew(): Promise<void> {
+    const { resource, runId, threadKey, generation, runKind, parent, replace, ref } = this.#ask;
+    const ask = { resource, runId, threadKey, generation, runKind, parent, replace, ref };
+    const { binding } = await this.#ports.attach(ask, {
+      leaseUntil: this.#leaseUntil,
+      signal: this.#ending.signal,
+      onWait: this.#events.onWait,
+      onProgress: this.#events.onProgress,
+      again: true,
+      wait: false,
+    });
+    this.#binding = binding;
+  }
+
+  /** What a refusal in the middle means: an ending when one has begun, else the run's failure. */
+  #broken(error: unknown): Outcome {
+    if (this.#end !== null) return { kind: this.#end };
+    if (!(error instanceof TidegateError)) throw error;
+    if (error.problem.code === "LEASE_SPENT") return { kind: "leaseSpent" };
+    return { kind: "failed", why: `${error.message}. ${error.problem.next}` };
+  }
+
+  /** A process of this run, in the container as it is now. */
+  #begin(command: readonly string[]): Reading {
+    this.#standing = standingOf(this.#ports.clock.now());
+    const { bootId } = this.#binding;
+    return { procId: this.#ports.mintId("p"), command, bootId, heard: false, out: 0, err: 0 };
+  }
+
+  async #execute(): Promise<Outcome> {
+    const from = this.#hold?.from ?? null;
+    let reading = from === null ? this.#begin(this.#ask.command) : { ...from, heard: true };
+    for (let told = ""; ;) {
+      const process = `${reading.procId} ${reading.bootId}`;
+      if (process !== told) await this.#events.onBegin?.(reading);
+      told = process;
+      if (this.#end !== null) return { kind: this.#end };
+      const outcome = await this.#outcomeOf(await this.#follow(reading), reading);
+      if (outcome === "goOn") continue;
+      if (outcome !== "gone") return outcome;
+      const by = replacedBy(this.#standing);
+      const resume = this.#resumes < (this.#hold?.resumes ?? Number.POSITIVE_INFINITY) ? this.#ask.resume : null;
+      this.#events.onReplaced(resume);
+      if (resume === null) return { kind: "replaced", by };
+      this.#resumes += 1;
+      reading = this.#begin(resume);
+    }
+  }
+
+  #follow(reading: Reading): Promise<Followed> {
+    const { resource, threadKey, runId, env } = this.#ask;
+    // In a later boot the process is asked after, not started: it may have ended there, and its record says how.
+    const ask = { resource, threadKey, runId, env, command: this.#isIn(reading) ? reading.command : null };
+    return follow(this.#ports.fleet, ask, reading, { sink: this.#events, signal: this.#gone.signal });
+  }
+
+  /** Whether the container is still of the boot that the process was begun in. */
+  #isIn(reading: Reading): boolean {
+    return reading.bootId === this.#binding.bootId;
+  }
+
+  async #outcomeOf(followed: Followed, reading: Reading): Promise<Outcome | "goOn" | "gone"> {
+    if (this.#end !== null) return { kind: this.#end };
+    switch (followed.kind) {
+      case "end":
+        return this.#ended(followed.end);
+      case "cut":
+        return this.#again(followed, reading);
+      case "unregistered":
+        return this.#again({ heard: false, why: "the run was not registered any more" }, reading);
+      case "noProcess":
+        if (reading.heard) return "gone";
+        reading.bootId = this.#binding.bootId;
+        return "goOn";
+      case "notStarted":
+        return { kind: "notStarted", why: followed.why };
+      case "failed":
+        return { kind: "failed", why: followed.why };
+    }
+  }
+
+  async #ended(end: ProcEnd): Promise<Outcome | "gone"> {
+    switch (end.cause) {
+      case "exited":
+        return { kind: "finished", exit: end.exit ?? 0, signal: null };
+      case "signalled": {
+        const signal = end.signal ?? "SIGKILL";
+        return { kind: "finished", exit: 128 + this.#ports.signalNumber(signal), signal };
+      }
+      case "stopped":
+        return {
+          kind: "failed",
+          why: "the run was ended from outside: released, or replaced by another run of its thread",
+        };
+      case "not-started":
+        return { kind: "notStarted", why: end.detail ?? "it did not start" };
+      case "container":
+      case "lost": {
+        // The container that says so is on its way out; what goes on begins in the next one.
+        if (end.bootId !== this.#binding.bootId || this.#ask.resume === null) return "gone";
+        const again = await this.#again({ heard: true, why: "its container ended" }, null);
+        return again === "goOn" ? "gone" : again;
+      }
+    }
+  }
+
+  /** Attaches again after a cut, until the output of what is left can be followed on or every try was in vain. */
+  async #again(
+    cut: { readonly heard: boolean; readonly why: string },
+    left: Reading | null,
+  ): Promise<Outcome | "goOn"> {
+    const { clock } = this.#ports;
+    if (cut.heard) this.#toldReset = false;
+    this.#note({ kind: "cut", heard: cut.heard }, cut.why);
+    for (;;) {
+      const { step } = this.#standing;
+      switch (step.do) {
+        case "follow":
+          return "goOn";
+        case "giveUp":
+          return { kind: "replaced", by: "transport" };
+        case "pause":
+          await clock.sleep(step.at - clock.now(), this.#ending.signal);
+          this.#note({ kind: "woke" }, cut.why);
+          break;
+        case "attach":
+          await this.#attachAgain(left);
+      }
+    }
+  }
+
+  async #attachAgain(left: Reading | null): Promise<void> {
+    try {
+      await this.#attachAnew();
+    } catch (error) {
+      if (this.#end !== null || !isAway(error, true)) throw error;
+      return this.#note({ kind: "unattached" }, error instanceof TidegateError ? error.problem.detail : "");
+    }
+    if (left !== null && this.#isIn(left) && !this.#toldReset) this.#events.onReset();
+    this.#toldReset = true;
+    this.#note({ kind: "attached" }, "");
+  }
+
+  /** Takes a fact of how well the run is heard, and tells what it changes. */
+  #note(fact: StandingFact, why: string): void {
+    const now = this.#ports.clock.now();
+    const known = this.#standing.failures;
+    this.#standing = nextStanding(this.#standing, fact, now);
+    const { failures, step, silentSince } = this.#standing;
+    if (failures > known)
+      this.#events.onTransport({ silentMs: now - silentSince, failures, goesOn: step.do !== "giveUp", why });
+    else if (fact.kind === "cut") this.#events.onCut(why);
+  }
+
+  async #endWithLease(): Promise<void> {
+    const { clock } = this.#ports;
+    try {
+      await clock.sleep(this.#leaseUntil - clock.now(), this.#over.signal);
+    } catch {
+      return;
+    }
+    await this.#beginEnding("leaseSpent");
+  }
+
+  /** Ends the run's processes; what they still say is read until they are gone, but not for ever. */
+  async #beginEnding(how: "stopped" | "leaseSpent"): Promise<void> {
+    if (this.#end !== null || this.#over.signal.aborted) return;
+    this.#end = how;
+    this.#events.onEnding?.(how);
+    this.#ending.abort(new Error(how));
+    const { resource, threadKey, runId } = this.#ask;
+    try {
+      await this.#ports.fleet.op({ resource, threadKey, runId, op: "stop" });
+      await this.#ports.real.sleep(REAL.processGoneMs, this.#over.signal);
+    } catch {
+      // The container or the fleet is away: the release ends what is left, and says so when it cannot.
+    }
+    this.#gone.abort(new Error(how));
+  }
+
+  /** Nothing is followed any more, and nothing is ended: also what was being stopped is the next caller's to stop. */
+  #leave(): void {
+    this.#end = "left";
+    this.#ending.abort(new Error("left"));
+    this.#gone.abort(new Error("left"));
+  }
+}
+
+/**
+ * Executes in an attached workspace until the run has ended; `left` only where the caller's hold says so. Its registration
+ * stands: to give that back is its caller's. Rejects only on a defect, or with what its events reject with.
+ */
+export function execute(ports: WorkPorts, ask: WorkAsk, events: WorkEvents, start: Start): Promise<Outcome> {
+  return new Execution(ports, ask, events, start).run(start.stop);
+}
