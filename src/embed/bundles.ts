@@ -9,7 +9,6 @@ import { execa } from "execa";
 import { Failure, wordsOf } from "#node/failure.ts";
 import { writeFileWhole } from "#node/files.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
-import type { Sources } from "#embed/sources.ts";
 
 /** A bundle and the hash that names it. */
 export interface Bundle {
@@ -45,9 +44,9 @@ async function bundleOf(entry: string, root: string, options: BuildOptions): Pro
   }
 }
 
-/** Bundles the fleet Worker for workerd. */
-export function bundleWorker(sources: Sources): Promise<Bundle> {
-  return bundleOf(sources.worker, sources.root, {
+/** Bundles a Worker for workerd: the fleet's, or the ledger's. */
+export function bundleWorker(entry: string, root: string): Promise<Bundle> {
+  return bundleOf(entry, root, {
     platform: "browser",
     target: "es2024",
     conditions: ["workerd", "worker", "browser"],
@@ -55,9 +54,9 @@ export function bundleWorker(sources: Sources): Promise<Bundle> {
   });
 }
 
-/** Bundles the agent for Node. Packages that still call `require` find one. */
-export function bundleAgent(sources: Sources): Promise<Bundle> {
-  return bundleOf(sources.agent, sources.root, {
+/** Bundles a program for Node: the agent, or the bot. Packages that still call `require` find one. */
+export function bundleProgram(entry: string, root: string): Promise<Bundle> {
+  return bundleOf(entry, root, {
     platform: "node",
     target: "node24",
     banner: {
@@ -66,22 +65,22 @@ export function bundleAgent(sources: Sources): Promise<Bundle> {
   });
 }
 
-/** The file of a Worker bundle in the state folder. */
-export function workerFile(paths: StatePaths, bundle: string): string {
-  return join(paths.bundles, bundle, "fleet.js");
+/** The file of a bundle in the state folder. */
+export function bundleFile(paths: StatePaths, bundle: string): string {
+  return join(paths.bundles, bundle, "bundle.mjs");
 }
 
 /** Whether this bundle lies in the state folder, whole: its bytes still give its name. */
-export function hasWorker(paths: StatePaths, bundle: string): boolean {
-  const file = workerFile(paths, bundle);
+export function hasBundle(paths: StatePaths, bundle: string): boolean {
+  const file = bundleFile(paths, bundle);
   return existsSync(file) && contentId(readFileSync(file, "utf8")) === bundle;
 }
 
-/** Puts a Worker bundle into the state folder; one that is there stays. */
-export function keepWorker(paths: StatePaths, bundle: Bundle): void {
-  if (hasWorker(paths, bundle.id)) return;
+/** Puts a bundle into the state folder; one that is there stays. */
+export function keepBundle(paths: StatePaths, bundle: Bundle): void {
+  if (hasBundle(paths, bundle.id)) return;
   mkdirSync(join(paths.bundles, bundle.id), { recursive: true, mode: 0o700 });
-  writeFileWhole(workerFile(paths, bundle.id), bundle.text);
+  writeFileWhole(bundleFile(paths, bundle.id), bundle.text);
 }
 
 /** The commit a folder is at, short, `-dirty` when its worktree differs, `none` without git. */

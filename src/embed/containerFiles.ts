@@ -2,7 +2,7 @@
 // the next supervisor adopts it; `handover` is what host and agent tell each other once, at a start.
 
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { processIdSchema } from "#wire/host.ts";
@@ -44,6 +44,8 @@ export interface ContainerPaths {
   readonly folder: string;
   readonly record: string;
   readonly data: string;
+  /** What was in `data` before the last rebuild. */
+  readonly before: string;
   readonly handover: string;
   readonly tokenFile: string;
   readonly portFile: string;
@@ -71,6 +73,7 @@ export function containerPaths(paths: StatePaths, resource: string): ContainerPa
     folder,
     record: join(folder, "container.json"),
     data: join(folder, "data"),
+    before: join(folder, "before"),
     handover,
     tokenFile: join(handover, "token"),
     portFile: join(handover, "port.json"),
@@ -97,6 +100,13 @@ export function readRecords(paths: StatePaths): { readonly slug: string; readonl
   return readdirSync(paths.containers)
     .map((slug) => ({ slug, read: readJsonFile(join(paths.containers, slug, "container.json"), recordSchema) }))
     .filter(({ read }) => read.kind !== "missing");
+}
+
+/** Moves a container's data aside, in place of what was moved aside before: a rebuild begins with nothing and loses nothing yet. */
+export function setDataAside({ data, before }: ContainerPaths): void {
+  if (!existsSync(data)) return;
+  rmSync(before, { recursive: true, force: true });
+  renameSync(data, before);
 }
 
 /** Removes everything of a container that has ended, its data too. */

@@ -19,6 +19,7 @@ import {
   portFileSchema,
   readRecords,
   removeContainer,
+  setDataAside,
   slugOf,
   writeRecord,
   type ContainerPaths,
@@ -61,6 +62,9 @@ const runningOf = (record: RunningRecord): Running => ({
   pid: record.process.pid,
   since: record.since,
 });
+
+/** An end of a container that did not run. */
+const nobodyOf = (resource: string): Ended => ({ resource, bootId: null, imageId: null, processes: [] });
 
 /** Starts, stops, rolls and lists the containers of one stack. */
 export class ContainerHost {
@@ -117,12 +121,24 @@ export class ContainerHost {
     return this.#inTurn(resource, () => this.#stop(resource));
   }
 
-  /** Ends a container with everything inside and starts it again, on the image of the day. */
-  roll(resource: string): Promise<Rolled> {
+  /** Ends a container with everything inside and starts it again, on the image of the day. `bootId`: only that boot. */
+  roll(resource: string, bootId?: string): Promise<Rolled> {
     return this.#inTurn(resource, async () => {
+      const running = this.#alive(resource);
+      if (bootId !== undefined && running !== undefined && running.bootId !== bootId)
+        return { ended: nobodyOf(resource), container: runningOf(running) };
       const ended = await this.#stop(resource);
       const { container } = await this.#start(resource);
       return { ended, container };
+    });
+  }
+
+  /** Ends a container and moves its data aside, so that its next start begins with nothing. */
+  renew(resource: string): Promise<Ended> {
+    return this.#inTurn(resource, async () => {
+      const ended = await this.#stop(resource);
+      setDataAside(this.#pathsOf(resource));
+      return ended;
     });
   }
 
@@ -253,7 +269,7 @@ export class ContainerHost {
         await this.#endMarked(resource, record.process);
         this.#noteGone(resource, record.imageId);
       }
-      return { resource, bootId: null, imageId: null, processes: [] };
+      return nobodyOf(resource);
     }
     const marked = this.#marked(resource, running.process, running.agentPid);
     const processes = await freezeInside(marked);

@@ -4,7 +4,7 @@
 import { wordsOf } from "#node/failure.ts";
 import { isSameProcess } from "#node/processes.ts";
 import type { ProcessId } from "#wire/host.ts";
-import { hasWorker } from "#embed/bundles.ts";
+import { hasBundle } from "#embed/bundles.ts";
 import { builtImage } from "#embed/image.ts";
 import { planRelease, prepareRelease, type PreparedRelease, type ReleaseAsk } from "#embed/release.ts";
 import { readRelease, writeRelease, type Release } from "#embed/releaseFile.ts";
@@ -47,7 +47,7 @@ async function releaseToServe(
   const known = held.release;
   if (
     known !== undefined &&
-    hasWorker(paths, known.build.bundle) &&
+    hasBundle(paths, known.build.bundle) &&
     builtImage(paths, known.build.image) !== undefined
   ) {
     return { release: known, folder: await planned(ask, notes) };
@@ -65,6 +65,7 @@ async function releaseToServe(
     drainId: null,
     build: folder.build,
     since: clock.now(),
+    parts: known?.parts ?? { ledger: null, bot: null },
     pending: null,
     last: null,
   };
@@ -76,7 +77,7 @@ async function finishSwap(stack: Stack, release: Release, notes: string[]): Prom
   const { pending } = release;
   const { paths } = stack.parts;
   if (pending === null) return false;
-  if (!hasWorker(paths, pending.build.bundle) || builtImage(paths, pending.build.image) === undefined) {
+  if (!hasBundle(paths, pending.build.bundle) || builtImage(paths, pending.build.image) === undefined) {
     notes.push(`the swap of drain ${pending.drainId} was begun, and its build is gone: it is not finished`);
     return false;
   }
@@ -107,6 +108,6 @@ export async function firstServe(first: FirstServeAsk): Promise<Served> {
     notes.push(`the swap of drain ${release.pending.drainId} had not ended the old workerd: it is dropped`);
   else if (await finishSwap(stack, release, notes)) return { notes, folder };
   if (release.pending !== null) writeRelease(paths, { ...(readRelease(paths) ?? release), pending: null });
-  await stack.serve(release);
+  await stack.fleet.serve(release);
   return { notes, folder };
 }

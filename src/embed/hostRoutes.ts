@@ -4,7 +4,14 @@
 import { Hono } from "hono";
 import { bearerGuard, problemApp, readBody } from "#node/httpServer.ts";
 import { Failure } from "#node/failure.ts";
-import { downAskSchema, resourceAskSchema, swapAskSchema, type HostStatus, type InsideList } from "#wire/host.ts";
+import {
+  downAskSchema,
+  resourceAskSchema,
+  rollAskSchema,
+  swapAskSchema,
+  type HostStatus,
+  type InsideList,
+} from "#wire/host.ts";
 import type { ContainerHost } from "#embed/containerHost.ts";
 import type { SwapDesk } from "#embed/swap.ts";
 
@@ -52,7 +59,11 @@ function containerRoutes(controls: HostControls, token: string): Hono {
   });
   post("/start", (containers, resource) => containers.start(resource));
   post("/stop", async (containers, resource) => ({ ended: await containers.stop(resource) }));
-  post("/roll", (containers, resource) => containers.roll(resource));
+  app.post("/roll", async (context) => {
+    const { resource, bootId } = await readBody(context, rollAskSchema);
+    return context.json(await notEnding(controls).roll(resource, bootId));
+  });
+  post("/renew", async (containers, resource) => ({ ended: await containers.renew(resource) }));
   post("/inside", (containers, resource) => insideList(containers, resource));
   post("/remove", async (containers, resource) => ({ ended: await containers.remove(resource) }));
   return app;

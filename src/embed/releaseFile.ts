@@ -2,14 +2,14 @@
 // before each step that cannot be taken back, so that a supervisor that is killed leaves word of what it was doing.
 
 import * as z from "zod";
-import { buildSchema, endedSchema, swapAnswerSchema } from "#wire/host.ts";
+import { buildSchema, endedSchema, partSchema, swapAnswerSchema } from "#wire/host.ts";
 import { Failure } from "#node/failure.ts";
 import { readJsonFile, writeJsonFile } from "#node/files.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
 
 const pendingSchema = z.object({
   drainId: z.string(),
-  mode: z.enum(["sealed", "forced", "undrained"]),
+  mode: z.enum(["sealed", "handoff", "forced", "undrained"]),
   build: buildSchema,
   generation: z.int(),
   begunAt: z.number(),
@@ -26,6 +26,8 @@ const releaseSchema = z.object({
   build: buildSchema,
   since: z.number(),
   pending: pendingSchema.nullable(),
+  /** What is served of the ledger and the bot. */
+  parts: z.object({ ledger: partSchema.nullable(), bot: partSchema.nullable() }).default({ ledger: null, bot: null }),
   /** The last swap that ended the old workerd, for who asks again after a lost answer. */
   last: swapAnswerSchema.nullable(),
 });

@@ -11,10 +11,18 @@ export interface Sources {
   readonly worker: string;
   /** The entry of the agent. */
   readonly agent: string;
+  /** The entries of the ledger Worker and of the bot; a stack without them is a fleet alone. */
+  readonly ledger?: string;
+  readonly bot?: string;
+}
+
+/** The sources of the fleet alone: its Worker and its agent. */
+export function fleetSources(): Sources {
+  const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+  return { root, worker: join(root, "src/fleet/entry.ts"), agent: join(root, "src/agent/main.ts") };
 }
 
 /** The sources of the package that runs. */
 export function ownSources(): Sources {
-  const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-  return { root, worker: join(root, "src/fleet/entry.ts"), agent: join(root, "src/agent/main.ts") };
+  return fleetSources();
 }

@@ -22,12 +22,14 @@ import {
   type ProcessId,
   type SupervisorFile,
 } from "#wire/host.ts";
+import { besidePort } from "#wire/config.ts";
+import { Companions } from "#embed/companions.ts";
 import { ContainerHost, type Adoption } from "#embed/containerHost.ts";
 import { openFront } from "#embed/front.ts";
 import { firstServe } from "#embed/firstServe.ts";
 import { hostApp, type HostControls } from "#embed/hostRoutes.ts";
 import { isolationWords, probeIsolation, type Isolation } from "#embed/isolation.ts";
-import type { PreparedRelease } from "#embed/release.ts";
+import { prepareParts, type PreparedRelease } from "#embed/release.ts";
 import type { Sources } from "#embed/sources.ts";
 import { Stack } from "#embed/stack.ts";
 import { holdState, type HeldState } from "#embed/stateGuard.ts";
@@ -44,6 +46,8 @@ export interface SupervisorOptions {
   readonly clock?: ClockSetting;
   /** How containers are kept apart; probed where it is not said. */
   readonly isolation?: Isolation;
+  /** Where the fleet Worker finds its containers, given where this host listens: something may stand in between. */
+  readonly platform?: (hostUrl: string) => Promise<string>;
   readonly progress: (line: string) => void;
   /** Makes what this folder's release is made of, once folder and port are held; until then a start changes nothing. */
   readonly prepare?: () => void;
@@ -102,6 +106,8 @@ class OwnFile {
       since: Date.now(),
       ...urls,
       workerd: null,
+      ledgerUrl: null,
+      botUrl: null,
       ready: false,
     };
     this.update({});
@@ -121,6 +127,7 @@ class RunningSupervisor implements HostControls {
   readonly stack: Stack;
   readonly desk: SwapDesk;
   readonly containers: ContainerHost;
+  readonly companions: Companions | undefined;
   readonly ended: Promise<void>;
   readonly #own: OwnFile;
   readonly #isolation: Isolation;
@@ -129,13 +136,20 @@ class RunningSupervisor implements HostControls {
   #phase: "starting" | "up" | "ending" = "starting";
   #notes: readonly string[] = [];
 
-  constructor(parts: { stack: Stack; own: OwnFile; isolation: Isolation; undo: Undo }) {
+  constructor(parts: {
+    stack: Stack;
+    companions: Companions | undefined;
+    own: OwnFile;
+    isolation: Isolation;
+    undo: Undo;
+  }) {
     this.stack = parts.stack;
     this.containers = parts.stack.parts.containers;
     this.#own = parts.own;
     this.#isolation = parts.isolation;
     this.#undo = parts.undo;
-    this.desk = new SwapDesk(parts.stack);
+    this.companions = parts.companions;
+    this.desk = new SwapDesk(parts.stack, parts.companions);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
     this.#resolveEnded = resolve;
@@ -159,12 +173,14 @@ class RunningSupervisor implements HostControls {
       pid: supervisor.pid,
       since,
       url,
-      workerdPid: this.stack.workerd?.id.pid ?? null,
+      workerdPid: this.stack.fleet.serving?.id.pid ?? null,
       generation,
       drainId,
       build,
       swapping: this.desk.swapping,
       lastSwap: last,
+      botUrl: this.#own.now.botUrl,
+      parts: this.stack.release().parts,
       isolation: isolationWords(this.#isolation),
       notes: [...this.#notes],
       containers: this.containers.list(),
@@ -182,7 +198,7 @@ class RunningSupervisor implements HostControls {
   async down(now: boolean): Promise<void> {
     if (this.#phase === "ending") return;
     if (!now) {
-      await this.stack.holding(async () => {
+      await this.stack.fleet.holding(async () => {
         if (this.desk.swapping !== null)
           throw new Failure("SWAP_BUSY", `the swap of drain ${this.desk.swapping} is under way`);
         const busy = await this.inFlight();
@@ -197,6 +213,9 @@ class RunningSupervisor implements HostControls {
   async #end(): Promise<void> {
     await this.desk.settled().catch(() => undefined);
     logOf("supervisor").info("the stack ends");
+    await this.companions?.end().catch((error: unknown) => {
+      logOf("supervisor").error("ledger and bot do not end well", { error: wordsOf(error) });
+    });
     await this.stack.releaseRuns(REAL.containerGraceMs).catch(() => undefined);
     await undoAll(this.#undo);
     this.#resolveEnded();
@@ -229,23 +248,46 @@ async function makeFrame(options: SupervisorOptions, paths: StatePaths, held: He
   undo.steps.push(() => host.close());
   const own = new OwnFile(paths, { url: front.url, hostUrl: host.url, controlToken });
   undo.steps.push(() => removeFile(paths.supervisor));
+  const platformUrl = (await options.platform?.(host.url)) ?? host.url;
   const stack = new Stack({
     paths,
     clock,
     clockSetting: held.clock,
     bearers: withEnv(held.bearers, options.env),
     hostToken,
-    hostUrl: host.url,
+    hostUrl: platformUrl,
     front,
     containers,
     path: options.env["PATH"] ?? "",
     onWorkerd: (workerd: ProcessId | null) => own.update({ workerd }),
   });
-  const running = new RunningSupervisor({ stack, own, isolation, undo });
+  const companions = await companionsOf(options, stack, own, undo);
+  const running = new RunningSupervisor({ stack, companions, own, isolation, undo });
   host.serve(hostApp({ host: hostToken, control: controlToken }, running));
   const adoption = await containers.adopt();
-  undo.steps.push(() => stack.endServing());
+  undo.steps.push(() => stack.fleet.endServing());
   return { running, adoption };
+}
+
+/** Ledger and bot, each behind a front of its own; none where the sources have none. */
+async function companionsOf(
+  options: SupervisorOptions,
+  stack: Stack,
+  own: OwnFile,
+  undo: Undo,
+): Promise<Companions | undefined> {
+  if (options.sources.ledger === undefined || options.sources.bot === undefined) return undefined;
+  const { bot } = readConfig(stack.parts.paths.config);
+  const port = options.port === undefined ? bot.port : besidePort(options.port);
+  const fronts = { ledger: await openFront(0), bot: await openFront(port) };
+  undo.steps.push(
+    () => fronts.ledger.close(),
+    () => fronts.bot.close(),
+  );
+  own.update({ ledgerUrl: fronts.ledger.url, botUrl: fronts.bot.url });
+  const companions = new Companions({ stack, fronts, env: options.env });
+  undo.steps.push(() => companions.end());
+  return companions;
 }
 
 function adoptionNotes(adoption: Adoption): string[] {
@@ -281,6 +323,7 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     const building = { progress: options.progress, signal: options.signal, env: options.env };
     const ask = { paths, sources: options.sources, building };
     const served = await firstServe({ stack: running.stack, held, leftOver, ask });
+    await running.companions?.serve(running.stack.release(), () => prepareParts(ask));
     // What did not heed its release in time has no process any more once the containers are stopped.
     undo.steps.push(() => running.stack.releaseRuns(REAL.connectMs));
     undo.steps.push(() => stopContainers(running.containers));

@@ -1,19 +1,22 @@
-// The swap: real and lethal. It asks the registry as its last act, writes down what it is about to do, ends workerd, replaces
-// every container when the image changed, and serves the new build over the same storage. It looks at no registration.
+// The swap: real. It asks the registry as its last act, writes down what it is about to do, ends workerd and serves the
+// new build over the same storage. Every container started from then on is of the new image; those that run are brought
+// onto it by their residents, one by one. A forced swap replaces them all at once, and looks at no registration.
 
 import { Failure, problemOf, wordsOf } from "#node/failure.ts";
 import { judgeSwap } from "#node/fleetLook.ts";
 import { logOf } from "#node/log.ts";
-import type { Ended, SwapAnswer, SwapAsk } from "#wire/host.ts";
-import { hasWorker } from "#embed/bundles.ts";
+import type { Ended, StepName, SwapAnswer, SwapAsk } from "#wire/host.ts";
+import type { Companions } from "#embed/companions.ts";
+import { hasBundle } from "#embed/bundles.ts";
 import { builtImage } from "#embed/image.ts";
 import { isAlive } from "#embed/inside.ts";
+import { swapPart } from "#embed/swapPart.ts";
 import { writeRelease, type PendingSwap, type Release } from "#embed/releaseFile.ts";
 import type { Stack } from "#embed/stack.ts";
 
 function checkBuilt(stack: Stack, ask: SwapAsk): void {
   const { paths } = stack.parts;
-  if (!hasWorker(paths, ask.build.bundle))
+  if (!hasBundle(paths, ask.build.bundle))
     throw new Failure("BUILD_MISSING", `bundle ${ask.build.bundle} is not in ${paths.bundles}`);
   if (builtImage(paths, ask.build.image) === undefined)
     throw new Failure("BUILD_MISSING", `image ${ask.build.image} is not in ${paths.images}`);
@@ -25,6 +28,18 @@ function killedOf(doomed: readonly Ended[]): Ended[] {
   return [...boots.values()].map((ended) => ({ ...ended, processes: ended.processes.filter((one) => !isAlive(one)) }));
 }
 
+/** Only a forced swap ends what runs. */
+async function replace(
+  { parts: { containers } }: Stack,
+  mode: SwapAsk["mode"],
+  image: string,
+  onDoomed: (ended: Ended) => void,
+): Promise<{ readonly notStarted: readonly string[] }> {
+  if (mode === "forced") return containers.replaceAll(image, onDoomed);
+  containers.useImage(image);
+  return { notStarted: [] };
+}
+
 /** The part after the old workerd is gone; also how a supervisor finishes what a killed one began. */
 export async function landSwap(
   stack: Stack,
@@ -32,7 +47,7 @@ export async function landSwap(
   pending: PendingSwap,
   finishedLater: boolean,
 ): Promise<SwapAnswer> {
-  const { paths, clock, containers } = stack.parts;
+  const { paths, clock } = stack.parts;
   const doomed = [...pending.doomed];
   const onDoomed = (ended: Ended): void => {
     doomed.push(ended);
@@ -40,8 +55,8 @@ export async function landSwap(
   };
   const { build, generation, drainId } = pending;
   try {
-    const { notStarted } = await containers.replaceAll(build.image, onDoomed);
-    await stack.serve({ build, generation, drainId });
+    const { notStarted } = await replace(stack, pending.mode, build.image, onDoomed);
+    await stack.fleet.serve({ build, generation, drainId });
     const ms = clock.now() - pending.begunAt;
     const answer: SwapAnswer = {
       outcome: "landed",
@@ -54,7 +69,8 @@ export async function landSwap(
       finishedLater,
       notStarted: [...notStarted],
     };
-    writeRelease(paths, { generation, drainId, build, since: clock.now(), pending: null, last: answer });
+    const { parts } = release;
+    writeRelease(paths, { generation, drainId, build, parts, since: clock.now(), pending: null, last: answer });
     return answer;
   } catch (error) {
     return await takeBack(stack, release, pending, { error, doomed });
@@ -68,20 +84,20 @@ async function takeBack(
   pending: PendingSwap,
   met: { readonly error: unknown; readonly doomed: Ended[] },
 ): Promise<SwapAnswer> {
-  const { paths, containers } = stack.parts;
+  const { paths } = stack.parts;
   logOf("swap").error("the new build does not serve; the old one is started again", {
     drainId: pending.drainId,
     error: wordsOf(met.error),
   });
   const problem = problemOf(met.error);
   try {
-    await stack.endServing();
-    await containers.replaceAll(release.build.image, (ended) => met.doomed.push(ended));
-    await stack.serve(release);
+    await stack.fleet.endServing();
+    await replace(stack, pending.mode, release.build.image, (ended) => met.doomed.push(ended));
+    await stack.fleet.serve(release);
   } catch (error) {
     logOf("swap").fatal("the old build does not serve either", { error: wordsOf(error) });
     problem.detail += `\nand the old build does not serve either: ${wordsOf(error)}`;
-    stack.keepTrying(release);
+    stack.fleet.keepTrying(release);
   }
   const { code, detail } = problem;
   const answer: SwapAnswer = {
@@ -105,6 +121,10 @@ async function swapOnce(stack: Stack, ask: SwapAsk): Promise<SwapAnswer> {
     return { outcome: "none", drainId, code, detail };
   }
   const release = stack.release();
+  if (mode === "handoff" && release.build.image !== build.image) {
+    const detail = `it would go from image ${release.build.image} to ${build.image}`;
+    return { outcome: "none", drainId, code: "IMAGE_CHANGES", detail };
+  }
   const begunAt = clock.now();
   const pending: PendingSwap = { drainId, mode, build, generation: release.generation + 1, begunAt, doomed: [] };
   try {
@@ -116,7 +136,7 @@ async function swapOnce(stack: Stack, ask: SwapAsk): Promise<SwapAnswer> {
   writeRelease(paths, { ...release, pending });
   logOf("swap").info("the swap begins", { drainId, mode, from: release.build, to: build });
   try {
-    await stack.endServing();
+    await stack.fleet.endServing();
   } catch (error) {
     return await takeBack(stack, release, pending, { error, doomed: [] });
   }
@@ -126,10 +146,12 @@ async function swapOnce(stack: Stack, ask: SwapAsk): Promise<SwapAnswer> {
 /** Where swaps are asked for: one at a time, and who asks again gets the answer that was lost. */
 export class SwapDesk {
   readonly #stack: Stack;
-  #underway: { readonly drainId: string; readonly answer: Promise<SwapAnswer> } | undefined;
+  readonly #companions: Companions | undefined;
+  #underway: { readonly drainId: string; readonly step: StepName; readonly answer: Promise<SwapAnswer> } | undefined;
 
-  constructor(stack: Stack) {
+  constructor(stack: Stack, companions: Companions | undefined) {
     this.#stack = stack;
+    this.#companions = companions;
   }
 
   /** The drain id of the swap that is under way, or null. */
@@ -145,14 +167,18 @@ export class SwapDesk {
   /** Swaps, joins the swap of the same drain, or answers what its swap ended with; SWAP_BUSY while another is under way. */
   ask(ask: SwapAsk): Promise<SwapAnswer> {
     const underway = this.#underway;
-    if (underway?.drainId === ask.drainId) return underway.answer;
+    const { step = "resident" } = ask;
+    if (underway?.drainId === ask.drainId && underway.step === step) return underway.answer;
     if (underway !== undefined) throw new Failure("SWAP_BUSY", `the swap of drain ${underway.drainId} is under way`);
-    const last = this.#stack.release().last;
+    const release = this.#stack.release();
+    const last = step === "resident" ? release.last : (release.parts[step]?.last ?? null);
     if (last?.drainId === ask.drainId) return Promise.resolve(last);
-    const answer = swapOnce(this.#stack, ask).finally(() => {
+    const swapping =
+      step === "resident" ? swapOnce(this.#stack, ask) : swapPart(this.#stack, this.#companions, { ...ask, step });
+    const answer = swapping.finally(() => {
       this.#underway = undefined;
     });
-    this.#underway = { drainId: ask.drainId, answer };
+    this.#underway = { drainId: ask.drainId, step, answer };
     return answer;
   }
 }

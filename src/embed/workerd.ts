@@ -2,6 +2,7 @@
 // over the same storage. The kernel ends it with its supervisor; a lock on the storage lives exactly as long as it does.
 
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { accessSync, constants, mkdirSync, openSync, closeSync } from "node:fs";
 import { delimiter, join, relative } from "node:path";
@@ -15,11 +16,13 @@ import { rotateLog } from "#node/log.ts";
 import { identityOf, isSameProcess, killExactly, waitGone, waitUntil } from "#node/processes.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
 import type { ProcessId, Settings } from "#wire/host.ts";
-import { workerFile } from "#embed/bundles.ts";
-import { workerdConfig } from "#embed/workerdConfig.ts";
+import { bundleFile } from "#embed/bundles.ts";
+import { FLEET_WORKER, workerdConfig, type WorkerShape } from "#embed/workerdConfig.ts";
 
 /** What a workerd is started with. */
 export interface WorkerdAsk {
+  /** The fleet's where it is not said. */
+  readonly worker?: WorkerShape;
   readonly paths: StatePaths;
   readonly settings: Settings;
   readonly secrets: Readonly<Record<string, string>>;
@@ -104,15 +107,14 @@ async function becomesHealthy(id: ProcessId, port: number, late: AbortSignal): P
 }
 
 function spawnWorkerd(ask: WorkerdAsk): ChildProcess {
-  const { paths, settings } = ask;
+  const { paths, settings, worker = FLEET_WORKER } = ask;
   for (const folder of [paths.run, paths.storage, paths.log]) mkdirSync(folder, { recursive: true, mode: 0o700 });
   const config = join(paths.run, "config.capnp");
-  const bundleFile = relative(paths.run, workerFile(paths, settings.build.bundle));
-  writeFileWhole(
-    config,
-    workerdConfig({ bundleFile, storage: paths.storage, settings, secretNames: Object.keys(ask.secrets) }),
-  );
-  const logFile = join(paths.log, "workerd.log");
+  const embedded = relative(paths.run, bundleFile(paths, settings.build.bundle));
+  const secretNames = Object.keys(ask.secrets);
+  const plan = { worker, boot: randomUUID(), bundleFile: embedded, storage: paths.storage, settings, secretNames };
+  writeFileWhole(config, workerdConfig(plan));
+  const logFile = logOf(ask);
   rotateLog(logFile);
   const log = openSync(logFile, "a", 0o600);
   const { command, args } = commandOf(ask, config);
@@ -123,6 +125,8 @@ function spawnWorkerd(ask: WorkerdAsk): ChildProcess {
   return child;
 }
 
+const logOf = ({ paths, worker = FLEET_WORKER }: WorkerdAsk): string => worker.log(paths);
+
 /** Starts workerd and waits until `/healthz` answers; WORKERD_FAILED with the end of its log when it does not. */
 export async function startWorkerd(ask: WorkerdAsk): Promise<Workerd> {
   const child = spawnWorkerd(ask);
@@ -131,7 +135,7 @@ export async function startWorkerd(ask: WorkerdAsk): Promise<Workerd> {
     child.once("error", () => resolve());
   });
   const id = child.pid === undefined ? undefined : identityOf(child.pid);
-  if (id === undefined) throw new Failure("WORKERD_FAILED", await whyOf(child, ask.paths));
+  if (id === undefined) throw new Failure("WORKERD_FAILED", await whyOf(child, logOf(ask)));
   ask.onSpawned(id);
   const control = child.stdio[3];
   const late = AbortSignal.timeout(REAL.startMs);
@@ -142,13 +146,13 @@ export async function startWorkerd(ask: WorkerdAsk): Promise<Workerd> {
   if (port !== undefined && (await becomesHealthy(id, port, late))) return { id, port, ended };
   killExactly(id);
   await waitGone(id, REAL.processGoneMs);
-  throw new Failure("WORKERD_FAILED", await whyOf(child, ask.paths));
+  throw new Failure("WORKERD_FAILED", await whyOf(child, logOf(ask)));
 }
 
-async function whyOf(child: ChildProcess, paths: StatePaths): Promise<string> {
+async function whyOf(child: ChildProcess, logFile: string): Promise<string> {
   await waitUntil(() => child.exitCode !== null || child.signalCode !== null, REAL.recheckMs);
   if (child.exitCode === 75) return "another workerd still holds this storage";
-  const tail = tailOf(join(paths.log, "workerd.log"), 6);
+  const tail = tailOf(logFile, 6);
   return `workerd ended with ${child.signalCode ?? child.exitCode ?? "no word"} before it answered\n${tail}`;
 }
 

@@ -3,7 +3,7 @@
 
 import * as z from "zod";
 import { REAL } from "#core/budgets.ts";
-import { mayUpload, otherDeploy } from "#core/drain.ts";
+import { mayRoll, mayUpload, otherDeploy } from "#core/drain.ts";
 import { Failure, wordsOf } from "#node/failure.ts";
 import type { Bearers } from "#node/tokens.ts";
 import type { InFlight, SwapAsk } from "#wire/host.ts";
@@ -67,7 +67,28 @@ export async function lookAtRuns(port: number, bearers: Bearers): Promise<Look<s
 }
 
 /**
- * Throws unless a swap may begin now, by what the registry just said. Sealed: this drain is live and swapping. Otherwise:
+ * Throws unless the ledger or the bot may be swapped now. Under a drain: it is live, and not about to end. Otherwise: no
+ * other deploy's drain stands. A registry that cannot be read stops every such swap but a forced one.
+ */
+export function judgeRoll(ask: SwapAsk, look: Look<Drains>): void {
+  if (look.kind === "unreadable") {
+    if (ask.mode === "forced") return;
+    throw new Failure("REGISTRY_UNREADABLE", `the registry cannot confirm the drain: ${look.why}`);
+  }
+  const { drains, now } = look.value;
+  const isDrained = ask.mode === "sealed" || ask.mode === "handoff";
+  if (isDrained && !mayRoll(drains, ask.drainId, now))
+    throw new Failure("SWAP_NOT_SEALED", `drain ${ask.drainId} is not live, or ends too soon`);
+  const other = otherDeploy(drains, ask.drainId, now);
+  if (other !== undefined)
+    throw new Failure(
+      "DEPLOY_IN_PROGRESS",
+      `the drain of ${other.by} stands since ${new Date(other.since).toISOString()}`,
+    );
+}
+
+/**
+ * Throws unless a swap may begin now, by what the registry just said. Sealed or handed off: this drain is live and swapping. Otherwise:
  * no other deploy's drain stands. A registry that cannot be read stops every swap but a forced one.
  */
 export function judgeSwap(ask: SwapAsk, look: Look<Drains>): void {
@@ -76,7 +97,7 @@ export function judgeSwap(ask: SwapAsk, look: Look<Drains>): void {
     throw new Failure("REGISTRY_UNREADABLE", `the registry cannot confirm the drain: ${look.why}`);
   }
   const { drains, now } = look.value;
-  if (ask.mode === "sealed") {
+  if (ask.mode === "sealed" || ask.mode === "handoff") {
     if (!mayUpload(drains, ask.drainId, now))
       throw new Failure("SWAP_NOT_SEALED", `drain ${ask.drainId} is not live and swapping`);
     return;

@@ -80,30 +80,37 @@ export interface HostServer {
   close(): Promise<void>;
 }
 
+/** A port that answers. */
+export interface Listening {
+  readonly port: number;
+  /** Lets answers under way out, then ends every connection. */
+  close(): Promise<void>;
+}
+
+/** Listens on a port of 127.0.0.1, 0 for any free one; rejects when it is taken. */
+export function listenOn(port: number, fetch: (request: Request) => Response | Promise<Response>): Promise<Listening> {
+  return new Promise((resolve, reject) => {
+    const server: ServerType = serve({ fetch, hostname: "127.0.0.1", port }, (address) => {
+      const close = (): Promise<void> =>
+        new Promise((closed) => {
+          const cut = setTimeout(() => "closeAllConnections" in server && server.closeAllConnections(), REAL.connectMs);
+          server.close(() => {
+            clearTimeout(cut);
+            closed();
+          });
+        });
+      resolve({ port: address.port, close });
+    });
+    server.once("error", reject);
+  });
+}
+
 /** Listens on any free port of 127.0.0.1. Until there is something to serve, every request is told that it is starting. */
-export function openHost(): Promise<HostServer> {
+export async function openHost(): Promise<HostServer> {
   let app = problemApp();
   app.all("*", () => {
     throw new Failure("ENDING", "the supervisor is starting", "wait a moment, then ask again");
   });
-  return new Promise((resolve, reject) => {
-    const server: ServerType = serve(
-      { fetch: (request) => app.fetch(request), hostname: "127.0.0.1", port: 0 },
-      (address) => {
-        const close = (): Promise<void> =>
-          new Promise((closed) => {
-            const cut = setTimeout(
-              () => "closeAllConnections" in server && server.closeAllConnections(),
-              REAL.connectMs,
-            );
-            server.close(() => {
-              clearTimeout(cut);
-              closed();
-            });
-          });
-        resolve({ url: `http://127.0.0.1:${address.port}`, serve: (next) => void (app = next), close });
-      },
-    );
-    server.once("error", reject);
-  });
+  const { port, close } = await listenOn(0, (request) => app.fetch(request));
+  return { url: `http://127.0.0.1:${port}`, serve: (next) => void (app = next), close };
 }

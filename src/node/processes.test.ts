@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import {
   descendantsOf,
@@ -41,6 +42,26 @@ test("a zombie is gone, though signal 0 reaches it", async () => {
     assert.equal(identityOf(pid), undefined);
   } finally {
     parent.kill("SIGKILL");
+  }
+});
+
+const THREADS = `
+const { Worker } = require("node:worker_threads");
+const work = () => new Worker("const b = Buffer.alloc(5e7, 1); setInterval(() => b[0]++, 1)", { eval: true });
+let up = 0;
+for (let n = 0; n < 3; n += 1) work().once("online", () => (up += 1) === 3 && console.log("up"));
+`;
+
+test("a process is gone only when its last thread is: until then it holds its files and locks", async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const child = spawn(process.execPath, ["-e", THREADS], { stdio: ["ignore", "pipe", "ignore"] });
+    const id = identityOf(child.pid ?? 0);
+    await new Promise((resolve) => child.stdout.once("data", resolve));
+    assert.ok(id && killExactly(id));
+    // Looked at without a pause between, since its threads are gone within a few milliseconds.
+    for (const end = performance.now() + 5_000; isSameProcess(id);) assert.ok(performance.now() < end);
+    const left = existsSync(`/proc/${id.pid}/task`) ? readdirSync(`/proc/${id.pid}/task`) : [];
+    assert.ok(left.length <= 1, `${left.length} threads are left`);
   }
 });
 

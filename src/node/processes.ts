@@ -24,6 +24,15 @@ function machineBootId(): string {
   }
 }
 
+/** Whether threads of a process still end behind its leader, which is a zombie by then: until they are gone it holds its files and locks. */
+function hasThreads(pid: number): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/task`).length > 1;
+  } catch {
+    return false;
+  }
+}
+
 /** The process of this number, or `undefined` when there is none or it has ended and only waits to be collected. */
 export function readProcess(pid: number): ProcessRow | undefined {
   let stat: string;
@@ -38,7 +47,7 @@ export function readProcess(pid: number): ProcessRow | undefined {
   const [state, parent, group] = fields;
   const startTicks = fields[19];
   if (state === undefined || parent === undefined || group === undefined || startTicks === undefined) return undefined;
-  if (state === "Z" || state === "X") return undefined;
+  if (state === "X" || (state === "Z" && !hasThreads(pid))) return undefined;
   return {
     pid,
     startTicks: Number(startTicks),
