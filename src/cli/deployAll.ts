@@ -2,8 +2,8 @@
 // needs to stand between runner and fleet it hands over as another `makePort`; the command line has no such option.
 
 import { budgetsOf, LIMIT, type Budgets } from "#core/budgets.ts";
-import type { Build } from "#core/drain.ts";
-import type { DeployMode } from "#core/rollout.ts";
+import type { Build, Without } from "#core/drain.ts";
+import type { DeployMode } from "#core/rolloutState.ts";
 import { clockOf } from "#core/time.ts";
 import type { Residents } from "#wire/fleet.ts";
 import type { Receipt } from "#wire/receipt.ts";
@@ -11,10 +11,11 @@ import { findHostControl } from "#node/hostClient.ts";
 import { clientDoor, servedBy } from "#deploy/clientDoor.ts";
 import { deploy } from "#deploy/deploy.ts";
 import { DEPLOY_EXIT } from "#deploy/endings.ts";
-import { viewOf, type FleetPortParts } from "#deploy/fleetPort.ts";
+import { viewOf } from "#deploy/facts.ts";
+import type { FleetPortParts } from "#deploy/fleetPort.ts";
 import { byItself, inFlightWords, runWords } from "#deploy/lines.ts";
 import { takeDeployLock } from "#deploy/lock.ts";
-import { planOf, planWords } from "#deploy/plan.ts";
+import { changesOf, planOf, planWords, swapFor } from "#deploy/plan.ts";
 import type { DeployPort } from "#deploy/port.ts";
 import type { Interrupts } from "#deploy/run.ts";
 import type { DeployStep } from "#deploy/steps.ts";
@@ -28,15 +29,14 @@ import type { Confirm } from "./confirm.ts";
 import { DeployTeller } from "./deployTeller.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { mintDrainId } from "./ids.ts";
+import { checkWithout, deployReasonOf, leftOutOf, type WithoutAsked } from "./without.ts";
 
 /** What was typed. */
-export interface DeployAsked {
+export interface DeployAsked extends WithoutAsked {
   readonly dryRun: boolean;
-  readonly force: boolean;
   readonly yes: boolean;
   readonly rollback: boolean;
   readonly by: string | null;
-  readonly reason: string | null;
 }
 
 /** What a deploy is put together from beside the command's world. */
@@ -65,9 +65,19 @@ function checkTexts({ by, reason }: DeployAsked): void {
   }
 }
 
-function modeOf(asked: DeployAsked, access: FleetAccess): DeployMode {
+/** The residents that are left out, by their full names. */
+async function leftOut({ access, asked, stop }: Begun): Promise<Without[]> {
+  if (asked.without.length === 0) return [];
+  const { residents } = await clientDoor(access.transport).residents(false, stop);
+  const known = residents.map((row) => row.resource);
+  return leftOutOf(asked, known);
+}
+
+/** How this deploy swaps: as was typed, else by what the release changes and what is configured. */
+function modeOf(asked: DeployAsked, access: FleetAccess, from: Build | null, to: Build): DeployMode {
   if (asked.force) return "forced";
-  return access.bearers.drain === "" ? "undrained" : "drained";
+  if (access.bearers.drain === "") return "undrained";
+  return swapFor(changesOf(from, to), access.config.residentSwap);
 }
 
 /** The runner's view of this process's signals. */
@@ -111,21 +121,22 @@ function releaseAsk({ access, root, cli, teller, stop }: Begun): ReleaseAsk {
 
 async function dryRun(begun: Begun): Promise<void> {
   const { access, teller, asked, stop } = begun;
+  const without = await leftOut(begun);
   const release = await planRelease(releaseAsk(begun));
   const residents = await clientDoor(access.transport).residents(false, stop);
   const superseding = (await judged(begun, release, residents)).kind;
   const { build: to, imageWasBuilt } = release;
-  const budgets = budgetsOf({ fleet: residents.longestLeaseMs });
-  const view = viewOf(residents);
+  const { build: from } = residents;
   const sources = {
     step: "resident",
-    mode: modeOf(asked, access),
-    from: residents.build,
+    mode: modeOf(asked, access, from, to),
+    from,
     to,
     imageWasBuilt,
     superseding,
-    view,
-    budgets,
+    view: viewOf(residents, without),
+    without,
+    budgets: budgetsFor(residents, access),
   };
   const plan = planOf(sources, access.clock.now());
   teller.plan(plan, [...planWords(plan), ...(asked.force ? forceWords(residents, to) : [])]);
@@ -182,12 +193,14 @@ function budgetsFor(residents: Residents | null, access: FleetAccess): Budgets {
 
 async function carryOut(begun: Begun): Promise<number> {
   const { cli, asked, access, root, teller, stop, drainId } = begun;
+  const without = await leftOut(begun);
   const release = await prepareRelease(releaseAsk(begun));
   const fleet = clientDoor(access.transport);
   const residents = await readFleet(begun);
   if (residents !== null) refuseOlder(begun, await judged(begun, release, residents), residents);
   if (asked.force) await consented(begun, residents, release.build);
   const to = release.build;
+  const from = residents?.build ?? null;
   const { receipt, file } = await deploy({
     paths: access.paths,
     fleet,
@@ -195,10 +208,11 @@ async function carryOut(begun: Begun): Promise<number> {
     clock: access.clock,
     budgets: budgetsFor(residents, access),
     step: stepOf(begun, to),
-    mode: modeOf(asked, access),
+    mode: modeOf(asked, access, from, to),
+    without,
     drainId,
-    asker: { by: asked.by ?? byOf(cli), reason: asked.reason ?? `deploy ${to.commit}` },
-    from: residents?.build ?? null,
+    asker: { by: asked.by ?? byOf(cli), reason: deployReasonOf(asked, without, to) },
+    from,
     to,
     mint: mintDrainId,
     interrupts: interruptsOf(cli, stop),
@@ -238,6 +252,7 @@ async function locked(begun: Begun): Promise<number> {
 /** Deploys what this folder says (protocol.md, "The deploy runner") and sets the exit code. */
 export async function deployAll(cli: Cli, asked: DeployAsked, root: DeployRoot): Promise<void> {
   checkTexts(asked);
+  checkWithout(asked);
   const access = cli.access();
   findHostControl(access.paths);
   const teller = new DeployTeller(cli);

@@ -1,6 +1,6 @@
 // How a deploy is told: progress on stderr, data on stdout, and in a GitHub job also as its commands, outputs and summary.
 
-import type { DeployState } from "#core/rollout.ts";
+import type { DeployState } from "#core/rolloutState.ts";
 import type { Receipt } from "#wire/receipt.ts";
 import {
   GITHUB_GROUP_END,
@@ -10,7 +10,7 @@ import {
   writeGithubOutputs,
   writeGithubSummary,
 } from "#deploy/ci.ts";
-import type { Line } from "#deploy/lines.ts";
+import type { Line } from "#deploy/line.ts";
 import type { DeployPlan } from "#deploy/plan.ts";
 import type { DeployTurn } from "#deploy/run.ts";
 import type { Cli } from "./cli.ts";

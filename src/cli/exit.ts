@@ -52,6 +52,10 @@ const REFUSED: readonly ErrorCode[] = [
   "DRAIN_OVER",
   "OLD_GENERATION",
   "LEASE_SPENT",
+  "STALE_GENERATION",
+  "NOT_SWAPPED",
+  "IMAGE_CHANGES",
+  "NOT_HELD",
 ];
 const USAGE: readonly ErrorCode[] = [
   "BAD_FIELD",
@@ -72,7 +76,13 @@ const HOST_USAGE: readonly HostErrorCode[] = [
   "IMAGE_FILE_MISSING",
   "IMAGE_TOOL_MISMATCH",
 ];
-const HOST_REFUSED: readonly HostErrorCode[] = ["IN_FLIGHT", "SWAP_BUSY", "SWAP_NOT_SEALED", "DEPLOY_IN_PROGRESS"];
+const HOST_REFUSED: readonly HostErrorCode[] = [
+  "IN_FLIGHT",
+  "SWAP_BUSY",
+  "SWAP_NOT_SEALED",
+  "DEPLOY_IN_PROGRESS",
+  "IMAGE_CHANGES",
+];
 
 /** The exit code that an error of the fleet means. */
 export function exitOfCode(code: ErrorCode): number {

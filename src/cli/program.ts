@@ -14,7 +14,8 @@ import { addVersion } from "./commands/version.ts";
 
 const HELP = `
 Exit codes: 0 done · 1 failed · 2 usage or configuration, nothing done · 3 refused, or the wait ran out · 4 not allowed ·
-130/143 ended by a signal after clean-up. \`run\` ends as its command does: npx tidegate run --help.
+6 deployed, but a container never reported its image · 130/143 ended by a signal after clean-up. \`run\` ends as its
+command does: npx tidegate run --help.
 Tokens come from RESIDENT_{ADMIN,OPERATOR,READ,DRAIN}_TOKEN or .tidegate/tokens.json, never from an option.`;
 
 /** Reads the global options, wherever they stood. */

@@ -2,14 +2,26 @@
 // own on stderr.
 
 import { constants } from "node:os";
-import { callRun, type RunAsk, type RunEnd, type RunEvents, type Verdict } from "#client/run.ts";
-import type { Ms } from "#core/time.ts";
+import type { Verdict } from "#client/execution.ts";
+import { callRun, type RunAsk, type RunEnd, type RunEvents } from "#client/run.ts";
+import { readDrain } from "#core/drain.ts";
+import type { Instant, Ms } from "#core/time.ts";
 import type { Cli } from "./cli.ts";
 import { EXIT, exitOfCode } from "./exit.ts";
 import { mintShortId } from "./ids.ts";
+import { drainWords } from "./render/fleetBanner.ts";
 import { problemLines, problemWords } from "./render/problem.ts";
-import { endLines, notStartedHint, openingWords, startWords, waitWords } from "./render/runLines.ts";
-import { TidegateError } from "#wire/errors.ts";
+import {
+  endLines,
+  notStartedHint,
+  openingWords,
+  replacedWords,
+  resetWords,
+  startWords,
+  transportWords,
+  waitWords,
+} from "./render/runLines.ts";
+import { TidegateError, type Problem } from "#wire/errors.ts";
 
 /** A run as it was typed. */
 export interface TypedRun {
@@ -31,14 +43,18 @@ function signalNumber(name: string): number {
   return found?.[1] ?? 9;
 }
 
-/** Bad input is usage and a bad bearer is 4, as everywhere; every other refusal of a run is tidegate's own failure. */
-function exitOfRefusal(verdict: Extract<Verdict, { kind: "refused" }>): number {
-  const exit = verdict.problem === null ? EXIT.own : exitOfCode(verdict.problem.code);
+/**
+ * Bad input is usage and a bad bearer is 4, as everywhere; every other refusal of a run is tidegate's own failure. A caller
+ * that does not wait asked whether the door is open: a closed one is an answer, and refused.
+ */
+function exitOfRefusal({ problem }: Extract<Verdict, { kind: "refused" }>, waits: boolean): number {
+  if (problem?.code === "DRAINING" && !waits) return EXIT.refused;
+  const exit = problem === null ? EXIT.own : exitOfCode(problem.code);
   return exit === EXIT.usage || exit === EXIT.denied ? exit : EXIT.own;
 }
 
-/** What the process ends with. */
-export function exitOfRun({ verdict, pushed }: RunEnd, signalCode: number): number {
+/** What the process ends with. `waits`: whether it would have waited at a closed door. */
+export function exitOfRun({ verdict, pushed }: RunEnd, signalCode: number, waits: boolean): number {
   switch (verdict.kind) {
     case "finished":
       return verdict.exit === 0 && pushed?.ok === false ? EXIT.own : verdict.exit;
@@ -49,7 +65,7 @@ export function exitOfRun({ verdict, pushed }: RunEnd, signalCode: number): numb
     case "leaseSpent":
       return EXIT.leaseSpent;
     case "refused":
-      return exitOfRefusal(verdict);
+      return exitOfRefusal(verdict, waits);
     case "replaced":
     case "failed":
       return EXIT.own;
@@ -80,15 +96,26 @@ function eventsOf(cli: Cli, say: (line: string) => void): RunEvents {
       if (verbose) say(`the stream was cut (${why}); attaching again`);
     },
     onReplaced: (command) => {
-      if (command !== null) say("the container was replaced: going on with the --resume command");
+      if (command !== null) say(replacedWords(command));
     },
+    onReset: () => say(resetWords()),
+    onTransport: (note) => say(transportWords(note)),
   };
 }
 
-function refusalLines({ verdict }: RunEnd): string | null {
-  if (verdict.kind !== "refused") return null;
+/** The record of a closed door: who closed it, why, since when and until when. */
+function recordLines(problem: Problem, now: Instant): string[] {
+  const drain = problem.code === "DRAINING" ? readDrain(problem["draining"]) : undefined;
+  return drain === undefined ? [] : drainWords(drain, now).map((line) => `  ${line}`);
+}
+
+/** Why a run was refused. One that does not wait is told the whole record of what closes its door. */
+function refusalLines({ verdict }: RunEnd, waits: boolean, now: Instant): string[] {
+  if (verdict.kind !== "refused") return [];
   const { problem, draining } = verdict;
-  return problemLines(problemWords(problem === null ? draining : new TidegateError(problem)));
+  if (problem === null) return [problemLines(problemWords(draining))];
+  const [first = "", ...rest] = problemLines(problemWords(new TidegateError(problem))).split("\n");
+  return [first, ...(waits ? [] : recordLines(problem, now)), ...rest];
 }
 
 /** Runs it and sets the process's exit code. */
@@ -119,12 +146,11 @@ export async function runInFleet(cli: Cli, typed: TypedRun): Promise<void> {
       eventsOf(cli, say),
       stop,
     );
-    const refusal = refusalLines(end);
-    if (refusal !== null) cli.output.say(refusal);
+    for (const line of refusalLines(end, typed.wait, clock.now())) cli.output.say(line);
     for (const line of endLines(end, typed.leaseMs)) say(line);
     const hint = end.verdict.kind === "notStarted" ? notStartedHint(typed.command) : null;
     if (hint !== null) say(hint);
-    const exit = exitOfRun(end, cli.interrupts.code());
+    const exit = exitOfRun(end, cli.interrupts.code(), typed.wait);
     if (json) cli.output.say(JSON.stringify({ runId, verdict: end.verdict, work: end.work, exit }));
     cli.exit(exit);
   } finally {

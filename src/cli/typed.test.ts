@@ -10,7 +10,8 @@ import { MINUTE } from "#core/time.ts";
 import { problemOf, TidegateError } from "#wire/errors.ts";
 import { idSchema } from "#wire/names.ts";
 import { Failure } from "#node/failure.ts";
-import type { RunEnd, Verdict } from "#client/run.ts";
+import type { Verdict } from "#client/execution.ts";
+import type { RunEnd } from "#client/run.ts";
 import { asRunFailure, CliError, exitOf, OwnFailure } from "./exit.ts";
 import { mintDrainId, mintShortId } from "./ids.ts";
 import { leaseOf, threadOf } from "./person.ts";
@@ -19,6 +20,7 @@ import { resolveRepo } from "./repoName.ts";
 import { repositoryOf } from "./repository.ts";
 import { exitOfRun } from "./runInFleet.ts";
 import { makeSample, SAMPLE } from "./sample.ts";
+import { checkWithout, deployReasonOf, leftOutOf } from "./without.ts";
 
 const home = mkdtempSync(join(tmpdir(), "tidegate-cli-"));
 after(() => rmSync(home, { recursive: true, force: true }));
@@ -96,6 +98,7 @@ test("exit codes: bad input 2, refused 3, not allowed 4, anything else 1", () =>
     [of("BAD_FIELD"), of("NO_SUCH_RESIDENT"), of("DRAINING"), of("BEYOND_SCOPE"), of("UNREACHABLE"), of("INTERNAL")],
     [2, 2, 3, 4, 1, 1],
   );
+  assert.deepEqual([of("NOT_HELD"), of("NOT_SWAPPED"), of("STALE_GENERATION"), of("IMAGE_CHANGES")], [3, 3, 3, 3]);
   assert.deepEqual(
     [exitOf(new Failure("ALREADY_UP", "d")), exitOf(new Failure("IN_FLIGHT", "d")), exitOf(new Failure("NOT_UP", "d"))],
     [2, 3, 1],
@@ -112,7 +115,7 @@ test("a failure on the way to a run's command never looks like the command's own
 
 test("a run ends with its command's code, and with tidegate's own where it is tidegate's own", () => {
   const exit = (verdict: Verdict, more: Partial<RunEnd> = {}, signal = 0): number =>
-    exitOfRun({ verdict, attached: null, work: null, pushed: null, notReleased: null, ...more }, signal);
+    exitOfRun({ verdict, attached: null, work: null, pushed: null, notReleased: null, ...more }, signal, true);
   const refused = (code: Parameters<typeof problemOf>[0]): number =>
     exit({ kind: "refused", problem: problemOf(code, "d"), draining: null });
   assert.equal(exit({ kind: "finished", exit: 7, signal: null }), 7);
@@ -120,11 +123,51 @@ test("a run ends with its command's code, and with tidegate's own where it is ti
   assert.equal(exit({ kind: "notStarted", why: "" }), 127);
   assert.deepEqual([exit({ kind: "stopped" }, {}, 143), exit({ kind: "stopped" })], [143, 130]);
   assert.equal(exit({ kind: "leaseSpent" }), 124);
-  assert.deepEqual([exit({ kind: "replaced" }), exit({ kind: "failed", why: "" })], [125, 125]);
+  assert.deepEqual([exit({ kind: "replaced", by: "transport" }), exit({ kind: "failed", why: "" })], [125, 125]);
   assert.deepEqual(
     [refused("DRAINING"), refused("THREAD_BUSY"), refused("NO_SUCH_REF"), refused("BAD_BEARER")],
     [125, 125, 2, 4],
   );
+});
+
+test("a closed door is an answer to whoever does not wait there, and a failure to whoever did", () => {
+  const end = (code: Parameters<typeof problemOf>[0]): RunEnd => ({
+    verdict: { kind: "refused", problem: problemOf(code, "d"), draining: null },
+    attached: null,
+    work: null,
+    pushed: null,
+    notReleased: null,
+  });
+  const exits = (waits: boolean): number[] =>
+    (["DRAINING", "ROLLING", "BAD_BEARER"] as const).map((code) => exitOfRun(end(code), 0, waits));
+  assert.deepEqual(
+    [exits(false), exits(true)],
+    [
+      [3, 125, 4],
+      [125, 125, 4],
+    ],
+  );
+});
+
+test("a resident is left out by its name and for a reason; what does not fit is refused, naming the option", () => {
+  const known = ["repo:local/app", "repo:acme/app", "repo:local/sample"];
+  const asked = { force: false, reason: "its disk", without: ["sample", "acme/app", "repo:local/sample"] };
+  checkWithout(asked);
+  checkWithout({ force: true, reason: null, without: [] });
+  const left = leftOutOf(asked, known);
+  assert.deepEqual(left, [
+    { resource: "repo:local/sample", reason: "its disk" },
+    { resource: "repo:acme/app", reason: "its disk" },
+  ]);
+  assert.throws(() => checkWithout({ ...asked, reason: null }), refusedWith(/^--without: wants a --reason/));
+  assert.throws(() => checkWithout({ ...asked, force: true }), refusedWith(/^--without: --force waits for nobody/));
+  assert.throws(() => leftOutOf({ ...asked, without: ["sampel"] }, known), refusedWith(/^--without: .*mean "sample"/));
+  assert.throws(() => leftOutOf({ ...asked, without: ["app"] }, known), refusedWith(/^--without: "app" names 2/));
+  const build = { commit: "7b02d9e", bundle: "b", image: "i" };
+  assert.equal(deployReasonOf(asked, left, build), "deploy 7b02d9e without sample, app: its disk");
+  assert.equal(deployReasonOf({ ...asked, reason: null }, [], build), "deploy 7b02d9e");
+  assert.equal(deployReasonOf(asked, [], build), "its disk");
+  assert.equal(deployReasonOf({ ...asked, reason: "x".repeat(200) }, left, build).length, 200);
 });
 
 function repository(name: string): string {

@@ -13,7 +13,8 @@ import {
   writeGithubOutputs,
   writeGithubSummary,
 } from "#deploy/ci.ts";
-import { DRAIN_ID, rehearse } from "#deploy/deployForTests.ts";
+import { rehearse } from "#deploy/deployForTests.ts";
+import { DRAIN_ID } from "#deploy/recordsForTests.ts";
 
 test("a line is a command of its level, and an ordinary line stays one", () => {
   assert.equal(githubLine({ level: "info", text: "waited 7m of 60m" }), "waited 7m of 60m");

@@ -2,7 +2,7 @@
 
 import { appendFileSync } from "node:fs";
 import type { Receipt } from "#wire/receipt.ts";
-import type { Line } from "#deploy/lines.ts";
+import type { Line } from "#deploy/line.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

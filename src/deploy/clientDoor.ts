@@ -1,9 +1,9 @@
 // The deploy's requests over the typed client's transport, each with the deploy's own bound and signal.
 
 import { REAL } from "#core/budgets.ts";
-import { drainAnswerSchema, drainsSchema, undrainAnswerSchema } from "#wire/drain.ts";
+import { drainAnswerSchema, drainsSchema, reconcileAnswerSchema, undrainAnswerSchema } from "#wire/drain.ts";
 import { auditSchema, healthSchema, residentsSchema } from "#wire/fleet.ts";
-import type { Served } from "#core/rollout.ts";
+import type { Served } from "#core/rolloutState.ts";
 import { call, type Transport } from "#client/transport.ts";
 import type { FleetDoor } from "#deploy/fleetDoor.ts";
 
@@ -17,7 +17,9 @@ export function clientDoor(transport: Transport): FleetDoor {
       call(transport, "residents", residentsSchema, { signal, ...(fresh ? { query: { fresh: 1 } } : {}) }),
     drains: (signal) => call(transport, "drains", drainsSchema, { signal }),
     drain: (body, signal) => call(transport, "drain", drainAnswerSchema, { body, signal }),
-    seal: (id, signal) => call(transport, "seal", drainAnswerSchema, { body: { id }, signal, boundMs: REAL.sealMs }),
+    seal: (body, signal) => call(transport, "seal", drainAnswerSchema, { body, signal, boundMs: REAL.sealMs }),
+    reconcile: (id, signal) => call(transport, "reconcile", reconcileAnswerSchema, { body: { id }, signal }),
+    reconciled: (id, signal) => call(transport, "reconciled", reconcileAnswerSchema, { query: { id }, signal }),
     undrain: (body, signal) =>
       call(transport, "undrain", undrainAnswerSchema, { body: { ...body, force: false }, signal }),
     newestAudit: async (signal) => {

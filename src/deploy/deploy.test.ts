@@ -4,18 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CLOCK } from "#core/budgets.ts";
 import { MINUTE, SECOND } from "#core/time.ts";
-import {
-  DRAIN_ID,
-  auditOf,
-  drainOf,
-  ends,
-  rehearse,
-  runOf,
-  says,
-  T0,
-  viewed,
-  type Script,
-} from "#deploy/deployForTests.ts";
+import { ends, rehearse, says, viewed, type Script } from "#deploy/deployForTests.ts";
+import { DRAIN_ID, auditOf, drainOf, runOf, T0 } from "#deploy/recordsForTests.ts";
 import { findReceipt } from "#deploy/receiptFile.ts";
 
 test("a quiet fleet: closed, sealed, swapped, proven, opened, with the lines of the protocol", async (context) => {
@@ -28,6 +18,7 @@ test("a quiet fleet: closed, sealed, swapped, proven, opened, with the lines of 
     "confirm",
     "upload",
     "liveGate",
+    "reconcile",
     "lift",
     "done",
   ]);
@@ -38,6 +29,7 @@ test("a quiet fleet: closed, sealed, swapped, proven, opened, with the lines of 
     "swapping — 3f9c1e2 → 7b02d9e",
     "swapped",
     "live — /healthz serves 7b02d9e, generation 2",
+    "1 restarted",
     "fleet reopened",
     "deployed 7b02d9e, closed 0s, killed 0",
   ]);
@@ -48,7 +40,7 @@ test("a quiet fleet: closed, sealed, swapped, proven, opened, with the lines of 
   assert.deepEqual(deployed.receipt.waited, [], "nobody waited, by the registry");
   assert.deepEqual(
     deployed.receipt.phases.map((phase) => phase.phase),
-    ["close", "wait", "seal", "swap", "live", "reopen"],
+    ["close", "wait", "seal", "swap", "live", "reconcile", "reopen"],
   );
 });
 
@@ -296,7 +288,7 @@ test("a drain that ended is followed by a new one, and the receipt knows both", 
 test("the lift is tried twice, and what nobody confirmed is said with its end", async (context) => {
   const deployed = await rehearse(context, { facts: { lift: ["throw"] } });
   assert.equal(deployed.effects.filter((effect) => effect === "lift").length, 2);
-  says(deployed, /^the lift was not answered \(ECONNRESET\) — the fleet opens by itself at 04:59:00Z$/);
+  says(deployed, /^the lift was not answered \(ECONNRESET\) — the fleet opens by itself at 04:54:00Z$/);
   assert.equal(deployed.receipt.reopened, null);
   ends(deployed, "deployed", 0);
 });
@@ -306,7 +298,14 @@ test("a person's drain that still closes the fleet is the very last line", async
     drainOf("person-1", T0, { by: "ann", reason: "audit", deploy: false, phaseUntil: null, until: T0 + 30 * MINUTE }),
   ];
   const deployed = await rehearse(context, {
-    facts: { lift: [(_, now) => ({ fact: { kind: "lifted" }, seen: [{ kind: "lifted", at: now, remaining }] })] },
+    facts: {
+      lift: [
+        (_, now) => ({
+          fact: { kind: "lifted", held: [], leftMs: 0 },
+          seen: [{ kind: "lifted", at: now, remaining }],
+        }),
+      ],
+    },
   });
   assert.equal(
     deployed.lines.at(-1),

@@ -1,8 +1,8 @@
 // One deploy from its first effect to its kept receipt: the runner, with its lines and its receipt folded from each turn.
 
 import type { Budgets } from "#core/budgets.ts";
-import type { Build } from "#core/drain.ts";
-import { deployOf, type DeployMode, type DeployState } from "#core/rollout.ts";
+import type { Build, Without } from "#core/drain.ts";
+import { deployOf, type DeployMode, type DeployState } from "#core/rolloutState.ts";
 import type { Instant } from "#core/time.ts";
 import type { WatchFrame } from "#wire/fleet.ts";
 import type { Receipt } from "#wire/receipt.ts";
@@ -10,7 +10,8 @@ import type { StatePaths } from "#node/stateFolder.ts";
 import { endingLines } from "#deploy/endings.ts";
 import type { FleetDoor } from "#deploy/fleetDoor.ts";
 import type { FleetPortParts } from "#deploy/fleetPort.ts";
-import { openingLines, shapeLine, SILENT, tell, type Line } from "#deploy/lines.ts";
+import type { Line } from "#deploy/line.ts";
+import { openingLines, shapeLine, SILENT, tell, withoutWords } from "#deploy/lines.ts";
 import type { DeployPort } from "#deploy/port.ts";
 import { quietWatch, type FedWatch } from "#deploy/quietWatch.ts";
 import { finishReceipt, noteTurn, receiptOf } from "#deploy/receipt.ts";
@@ -34,6 +35,8 @@ export interface DeployGiven {
   readonly budgets: Budgets;
   readonly step: DeployStep;
   readonly mode: DeployMode;
+  /** Residents that a person leaves out of quiet, seal and hold. */
+  readonly without: readonly Without[];
   readonly drainId: string;
   readonly asker: { readonly by: string; readonly reason: string };
   readonly from: Build | null;
@@ -72,15 +75,16 @@ const PASSING: readonly string[] = ["woke", "viewed"];
 
 /** Runs a deploy and keeps its receipt, also when it is refused or fails. */
 export async function deploy(given: DeployGiven): Promise<DeployEnded> {
-  const { clock, mode, asker, paths, from, to } = given;
+  const { clock, mode, without, asker, paths, from, to } = given;
   const startedAt = clock.now();
-  let receipt = receiptOf({ step: given.step.name, mode, drainId: given.drainId, ...asker, to, startedAt });
+  let receipt = receiptOf({ step: given.step.name, mode, without, drainId: given.drainId, ...asker, to, startedAt });
   let telling = SILENT;
   let file = keepReceipt(paths, receipt);
   let signalled = false;
   const watch = quietWatch();
   const stopWatch = fed(watch, given.watch);
   const say = (lines: readonly Line[]): void => lines.forEach((line) => given.onLine(line, clock.now()));
+  const leaving = withoutWords(without);
 
   const port = given.makePort({
     fleet: given.fleet,
@@ -90,6 +94,7 @@ export async function deploy(given: DeployGiven): Promise<DeployEnded> {
     clock,
     mint: given.mint,
     asker: { ...asker, build: to },
+    without,
     hurried: () => signalled,
     keep: (state, seen) => {
       receipt = finishReceipt(receipt, state, seen, clock.now());
@@ -102,11 +107,11 @@ export async function deploy(given: DeployGiven): Promise<DeployEnded> {
     telling = told.telling;
     receipt = noteTurn(receipt, turn);
     if (!PASSING.includes(turn.fact.kind)) file = keepReceipt(paths, receipt);
-    say(told.lines);
+    say(told.lines.map(({ level, text }) => ({ level, text: `${text}${leaving}` })));
     given.onTurn(turn, receipt);
   };
 
-  say([shapeLine(given.step.name, from, to), ...openingLines(mode)]);
+  say([shapeLine(given.step.name, from, to), ...openingLines(mode, without)]);
   try {
     const start = deployOf(mode, given.drainId, given.budgets, startedAt);
     const state = await runDeploy(start, { port, now: () => clock.now(), interrupts: given.interrupts, onTurn });

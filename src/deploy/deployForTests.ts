@@ -6,129 +6,30 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { budgetsOf, CLOCK, DEFAULT_LEASES } from "#core/budgets.ts";
-import type { Build, Drain } from "#core/drain.ts";
-import type { FleetView, InFlight } from "#core/preflight.ts";
-import type { DeployEffectName, DeployFact, DeployMode, DeployState } from "#core/rollout.ts";
-import { MINUTE } from "#core/time.ts";
-import type { AuditRow, Residents } from "#wire/fleet.ts";
+import { CLOCK } from "#core/budgets.ts";
+import type { Build, Without } from "#core/drain.ts";
+import type { DeployEffectName, DeployFact, DeployMode, DeployState } from "#core/rolloutState.ts";
+import type { AuditRow } from "#wire/fleet.ts";
 import { pathsOf, type StatePaths } from "#node/stateFolder.ts";
+import type { FleetDoor } from "#deploy/fleetDoor.ts";
 import { deploy, type DeployEnded, type DeployGiven } from "#deploy/deploy.ts";
 import { listReceipts } from "#deploy/receiptFile.ts";
 import type { DeployPort, Performed, Seen } from "#deploy/port.ts";
+import {
+  BUDGETS,
+  DRAIN_ID,
+  drainOf,
+  entryOf,
+  fleetOf,
+  FROM,
+  reconciledOf,
+  reconciling,
+  residentsOf,
+  T0,
+  TO,
+  type runOf,
+} from "#deploy/recordsForTests.ts";
 import type { Uploaded } from "#deploy/steps.ts";
-
-const BUDGETS = budgetsOf(DEFAULT_LEASES);
-
-/** 04:44:00Z of some day. */
-export const T0 = Date.UTC(2026, 8, 17, 4, 44);
-export const FROM: Build = { commit: "3f9c1e2", bundle: "b1b1b1", image: "a41b" };
-export const TO: Build = { commit: "7b02d9e", bundle: "b2b2b2", image: "c9e0" };
-export const DRAIN_ID = "d1d1d1d1";
-
-/** A run in flight whose lease ends `minutes` after 04:44. */
-export function runOf(runId: string, minutes: number, more: Partial<InFlight> = {}): InFlight {
-  const leaseUntil = T0 + minutes * MINUTE;
-  return {
-    resource: "repo:local/sample",
-    runId,
-    threadKey: `cli:${runId}`,
-    state: "running",
-    leaseUntil,
-    suspect: false,
-    ...more,
-  };
-}
-
-/** A fleet with these runs in flight. */
-export function fleetOf(runs: readonly InFlight[] = [], more: Partial<FleetView> = {}): FleetView {
-  const quietBy = runs.length === 0 ? null : Math.max(...runs.map((run) => run.leaseUntil));
-  return {
-    protocol: 1,
-    now: T0,
-    drains: [],
-    unreadableDrains: 0,
-    runs,
-    attaching: 0,
-    quietBy,
-    unreadable: [],
-    ...more,
-  };
-}
-
-/** A live drain of a deploy. */
-export function drainOf(id: string, at: number, more: Partial<Drain> = {}): Drain {
-  return {
-    id,
-    since: at,
-    until: at + BUDGETS.drainMs,
-    by: "ci",
-    reason: "deploy 7b02d9e",
-    principal: "drain",
-    deploy: true,
-    phase: "draining",
-    phaseSince: at,
-    phaseUntil: at + CLOCK.pulseBoundMs,
-    build: TO,
-    sealing: { state: "none", attempt: 0, until: at },
-    holds: [],
-    ...more,
-  };
-}
-
-/** `GET /residents` as the view's source. */
-export function residentsOf(view: FleetView, more: Partial<Residents> = {}): Residents {
-  const row = {
-    url: "/src",
-    setup: null,
-    test: null,
-    state: "ready",
-    readiness: "ready",
-    runsInFlight: view.runs.length,
-    attaching: 0,
-    opsInFlight: 0,
-    imageReport: "current",
-    image: "a41b",
-    bootId: "boot1",
-    readable: true,
-    suspect: 0,
-    detail: null,
-  } as const;
-  const runs = view.runs.map((run) => ({ ...run, kind: "run" as const, generation: 0, since: T0 }));
-  return {
-    now: view.now,
-    protocol: view.protocol,
-    build: FROM,
-    generation: 1,
-    drainId: null,
-    draining: null,
-    drains: [...view.drains],
-    unreadableDrains: 0,
-    residents: [{ resource: "repo:local/sample", ...row }],
-    runs,
-    waiting: [],
-    attaching: view.attaching,
-    quietBy: view.quietBy,
-    longestLeaseMs: BUDGETS.longestLeaseMs,
-    capMinutes: BUDGETS.capMinutes,
-    ...more,
-  };
-}
-
-/** A row of the audit log. */
-export const auditOf = (what: string, at: number, more: Partial<AuditRow> = {}): AuditRow => ({
-  id: 1,
-  at,
-  what,
-  principal: "registry",
-  drainId: null,
-  resource: null,
-  runId: null,
-  by: null,
-  reason: null,
-  cause: null,
-  ...more,
-});
 
 type Scripted =
   | DeployFact
@@ -140,6 +41,9 @@ type Scripted =
 /** What each effect answers, in turn; the last answer is repeated, and an effect without a script goes well. */
 export interface Script {
   readonly mode?: DeployMode;
+  readonly without?: readonly Without[];
+  /** The image that is served before; another one than the release's without it. */
+  readonly from?: Build;
   readonly facts?: Partial<Record<Exclude<DeployEffectName, "done">, readonly Scripted[]>>;
   readonly audit?: readonly AuditRow[];
   readonly uploaded?: Uploaded;
@@ -203,8 +107,15 @@ function welcome(script: Script, state: DeployState, now: number): Performed {
     case "readBack":
     case "liveGate":
       return { fact: { kind: "serves", served } };
+    case "reconcile":
+      return reconciling(reconciledOf(now, [entryOf("repo:local/sample")]));
+    case "holds":
+      return { fact: { kind: "heldBy", held: [], stale: [] } };
     default:
-      return { fact: { kind: "lifted" }, seen: [{ kind: "lifted", at: now, remaining: [] }] };
+      return {
+        fact: { kind: "lifted", held: state.held, leftMs: Math.max(0, state.holdUntil - now) },
+        seen: [{ kind: "lifted", at: now, remaining: [] }],
+      };
   }
 }
 
@@ -278,7 +189,9 @@ class Rehearsal {
       upload: perform,
       readBack: perform,
       liveGate: perform,
+      reconcile: perform,
       lift: perform,
+      holds: perform,
       done: async (state) => {
         this.effects.push("done");
         const rows = this.#script.audit;
@@ -294,6 +207,17 @@ const unused = (): never => {
   throw new Error("a rehearsal asks no fleet");
 };
 
+const UNASKED: FleetDoor = {
+  residents: unused,
+  drains: unused,
+  drain: unused,
+  seal: unused,
+  reconcile: unused,
+  reconciled: unused,
+  undrain: unused,
+  newestAudit: unused,
+};
+
 /** Rehearses one deploy. */
 export async function rehearse(context: TestContext, script: Script = {}): Promise<Rehearsed> {
   const home = mkdtempSync(join(tmpdir(), "tidegate-deploy-"));
@@ -303,15 +227,16 @@ export async function rehearse(context: TestContext, script: Script = {}): Promi
   const lines: string[] = [];
   const ended = await deploy({
     paths,
-    fleet: { residents: unused, drains: unused, drain: unused, seal: unused, undrain: unused, newestAudit: unused },
+    fleet: UNASKED,
     watch: script.watch ?? null,
     clock: { now: () => rehearsal.now, sleep: unused },
     budgets: BUDGETS,
     step: { name: "resident", drained: true, swap: { upload: unused, recall: unused }, live: unused },
     mode: script.mode ?? "drained",
+    without: script.without ?? [],
     drainId: DRAIN_ID,
     asker: { by: "ci", reason: "deploy 7b02d9e" },
-    from: FROM,
+    from: script.from ?? FROM,
     to: TO,
     mint: unused,
     interrupts: rehearsal.interrupts,

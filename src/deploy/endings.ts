@@ -1,19 +1,34 @@
 // How a deploy ended, in words and as an exit code. What is not known is said as unknown, never as deployed or failed.
 
-import { inFlightWords, runWords, stillClosedWords, byItself, type Line } from "#deploy/lines.ts";
-import type { DeployState, DeployStop } from "#core/rollout.ts";
+import { namesOf } from "#deploy/holdLines.ts";
+import { info, warning, type Line } from "#deploy/line.ts";
+import { byItself, inFlightWords, runWords, stillClosedWords, withoutWords } from "#deploy/lines.ts";
+import type { DeployState, DeployStop } from "#core/rolloutState.ts";
 import { PROTOCOL } from "#core/preflight.ts";
-import { clockOf, formatDuration, hourMinuteOf } from "#core/time.ts";
+import { clockOf, formatDuration, hourMinuteOf, MINUTE, SECOND, type Ms } from "#core/time.ts";
+import { shortNameOf } from "#wire/names.ts";
 import type { Receipt } from "#wire/receipt.ts";
 
 /** Exit codes of `deploy` (docs/errors.md, "Exit codes"). */
-export const DEPLOY_EXIT = { done: 0, failed: 1, usage: 2, refused: 3, denied: 4, partial: 5, pending: 8 } as const;
+export const DEPLOY_EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  refused: 3,
+  denied: 4,
+  partial: 5,
+  stale: 6,
+  pending: 8,
+} as const;
+
+/** Residents that no report is known of: held to the bound, or to the last look at them. */
+const unreported = ({ stale, held }: DeployState): readonly string[] => [...new Set([...stale, ...held])];
 
 /** The exit code of a deploy that has ended. */
 export function exitCodeOf(state: DeployState): number {
   switch (state.stop?.kind) {
     case "deployed":
-      return DEPLOY_EXIT.done;
+      return unreported(state).length > 0 || state.unreconciled !== null ? DEPLOY_EXIT.stale : DEPLOY_EXIT.done;
     case "refused":
       return DEPLOY_EXIT.refused;
     case "denied":
@@ -48,6 +63,16 @@ function refusedWords(state: DeployState, stop: Extract<DeployStop, { kind: "ref
   }
 }
 
+/** Whether the upload was seen served: only then is a reconcile asked for. */
+const wasLive = ({ reconcileUntil }: DeployState): boolean => reconcileUntil > 0;
+
+function stoppedWords(state: DeployState, signal: string): string {
+  const { outcome, held } = state;
+  if (outcome === "unknown") return `${signal} during the upload: whether it lands is unknown`;
+  if (held.length > 0) return `left by ${signal} while ${namesOf(held)} had not reported`;
+  return wasLive(state) ? `ended by ${signal} before its containers had reported` : `ended by ${signal}`;
+}
+
 /** Why a deploy ended as it did, without its advice; null for one that simply landed. */
 export function whyOf(state: DeployState): string | null {
   const { stop } = state;
@@ -64,9 +89,7 @@ export function whyOf(state: DeployState): string | null {
     case "unknown":
       return "nobody knows whether the upload landed: the fleet did not serve it before the swap bound";
     case "stopped":
-      return state.outcome === "unknown"
-        ? `${stop.signal} during the upload: whether it lands is unknown`
-        : `ended by ${stop.signal}`;
+      return stoppedWords(state, stop.signal);
   }
 }
 
@@ -84,14 +107,48 @@ function adviceOf(state: DeployState): string {
   return "then again: npx tidegate deploy";
 }
 
+/** `1 s`: under a minute in whole seconds begun, above it as everywhere. */
+const closedWords = (span: Ms): string => (span < MINUTE ? `${Math.ceil(span / SECOND)} s` : formatDuration(span));
+
+function deployedWords({ build, mode, closedMs, cut, killed }: Receipt): string {
+  const known = typeof closedMs === "number";
+  if (mode === "handoff") {
+    const streams = `cut ${cut ?? 0} stream${cut === 1 ? "" : "s"}`;
+    return `deployed ${build.to.commit} — closed ${known ? closedWords(closedMs) : "unknown"} · ${streams} · killed ${killed}`;
+  }
+  return `deployed ${build.to.commit}${known ? `, closed ${formatDuration(closedMs)}` : ""}, killed ${killed}`;
+}
+
+/** Without the drain bearer nobody can reconcile: the containers come onto the image one by one. */
+function laterLines({ mode }: DeployState, { build }: Receipt): Line[] {
+  const isLater = mode === "undrained" && build.imageChanged !== false;
+  return isLater ? [info("each container comes onto the image at its next quiet attach, not before")] : [];
+}
+
+/** Containers whose word is missing, and what to do about each. */
+function unreportedLines(state: DeployState, receipt: Receipt): Line[] {
+  const { stale, held, stop } = state;
+  if (stop?.kind !== "deployed") return [];
+  const never = unreported(state);
+  const unseen = held.filter((resource) => !stale.includes(resource));
+  return [
+    ...laterLines(state, receipt),
+    ...(never.length === 0 ? [] : [warning(`never reported the new image: ${namesOf(never)}`)]),
+    ...(unseen.length === 0 ? [] : [info(`who still holds ${namesOf(unseen)}: npx tidegate drain status`)]),
+    ...stale.map((one) =>
+      info(`a new container for ${shortNameOf(one)}: npx tidegate repo rebuild ${shortNameOf(one)}`),
+    ),
+  ];
+}
+
 function headOf(state: DeployState, receipt: Receipt): Line {
   const { stop } = state;
   const why = whyOf(state) ?? "";
   if (stop?.kind === "deployed") {
-    const closed = typeof receipt.closedMs === "number" ? `, closed ${formatDuration(receipt.closedMs)}` : "";
-    const level = receipt.killed === 0 ? "notice" : "warning";
-    return { level, text: `deployed ${receipt.build.to.commit}${closed}, killed ${receipt.killed}` };
+    const isFine = receipt.killed === 0 && exitCodeOf(state) === DEPLOY_EXIT.done;
+    return { level: isFine ? "notice" : "warning", text: deployedWords(receipt) };
   }
+  if (stop?.kind === "stopped" && wasLive(state)) return warning(`deployed ${receipt.build.to.commit} — ${why}`);
   if (state.outcome === "unknown") return { level: "error", text: `unknown whether it landed — ${why}` };
   if (stop?.kind === "failed" && state.outcome === "failed")
     return { level: "error", text: `the swap failed — ${why}` };
@@ -103,12 +160,13 @@ function headOf(state: DeployState, receipt: Receipt): Line {
 
 /** The last lines of a deploy: how it ended, what to type next, and at the very end what still closes the fleet. */
 export function endingLines(state: DeployState, receipt: Receipt): readonly Line[] {
-  const head = headOf(state, receipt);
+  const { level, text } = headOf(state, receipt);
+  const head: Line = { level, text: `${text}${withoutWords(receipt.without)}` };
   const advice: Line[] = state.stop?.kind === "deployed" ? [] : [{ level: "info", text: adviceOf(state) }];
   const left: Line[] = state.asked && state.lifted !== "open" ? [{ level: "warning", text: byItself(state) }] : [];
   const remaining = receipt.reopened?.stillClosedBy ?? [];
   const closed = remaining === "unknown" || remaining.length === 0 ? [] : [stillClosed(remaining)];
-  return [head, ...advice, ...left, ...closed];
+  return [head, ...unreportedLines(state, receipt), ...advice, ...left, ...closed];
 }
 
 function stillClosed(remaining: readonly { by: string; reason: string; until: number }[]): Line {

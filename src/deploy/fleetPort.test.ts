@@ -4,12 +4,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { budgetsOf, CLOCK, DEFAULT_LEASES } from "#core/budgets.ts";
-import { deployOf, type DeployEffect, type DeployState } from "#core/rollout.ts";
+import { deployOf, type DeployEffect, type DeployState } from "#core/rolloutState.ts";
 import { MINUTE } from "#core/time.ts";
 import { problemOf, TidegateError, type ErrorCode } from "#wire/errors.ts";
-import { DRAIN_ID, drainOf, fleetOf, residentsOf, runOf, T0, TO } from "#deploy/deployForTests.ts";
+import type { WatchFrame } from "#wire/fleet.ts";
+import { DRAIN_ID, drainOf, fleetOf, residentsOf, runOf, T0, TO } from "#deploy/recordsForTests.ts";
 import type { FleetDoor } from "#deploy/fleetDoor.ts";
-import { factOfFailure, fleetPort, viewOf, type FleetPortParts } from "#deploy/fleetPort.ts";
+import { factOfFailure, viewOf } from "#deploy/facts.ts";
+import { fleetPort, type FleetPortParts } from "#deploy/fleetPort.ts";
 import { quietWatch } from "#deploy/quietWatch.ts";
 import type { DeployStep, Uploaded } from "#deploy/steps.ts";
 
@@ -29,6 +31,7 @@ interface World {
   readonly fleet?: Partial<FleetDoor>;
   readonly step?: Partial<DeployStep>;
   readonly swap?: Partial<DeployStep["swap"]>;
+  readonly without?: FleetPortParts["without"];
 }
 
 function portOf(world: World = {}) {
@@ -51,6 +54,8 @@ function portOf(world: World = {}) {
     drains: unused,
     drain: unused,
     seal: unused,
+    reconcile: unused,
+    reconciled: unused,
     undrain: unused,
     newestAudit: unused,
     ...world.fleet,
@@ -71,6 +76,7 @@ function portOf(world: World = {}) {
     clock,
     mint: () => "d2d2d2d2",
     asker,
+    without: world.without ?? [],
     hurried: () => true,
     keep: (state) => kept.push(state),
   };
@@ -105,6 +111,25 @@ test("a look counts an attaching row once, and names whom it cannot read", () =>
   assert.deepEqual(view.unreadable, ["repo:local/sample"]);
 });
 
+test("a resident that is left out counts for nothing: not its runs, not what attaches there, not that it cannot be read", () => {
+  const without = [{ resource: "repo:a/b", reason: "its disk" }];
+  const out = { resource: "repo:a/b" };
+  const runs = [runOf("r1", 5), runOf("r2", 90, out), runOf("r3", 95, { ...out, state: "attaching" })];
+  const residents = residentsOf(fleetOf(runs, { attaching: 3 }));
+  const [row] = residents.residents;
+  assert.ok(row);
+  const rows = [row, { ...row, ...out, attaching: 2, readable: false }];
+  const view = viewOf({ ...residents, residents: rows }, without);
+  assert.deepEqual(
+    view.runs.map((run) => run.runId),
+    ["r1"],
+  );
+  assert.deepEqual([view.attaching, view.unreadable], [1, []]);
+  assert.equal(view.quietBy, T0 + 5 * MINUTE, "quiet with the last run that is waited for");
+  assert.deepEqual(viewOf({ ...residents, residents: rows }).unreadable, ["repo:a/b"]);
+  assert.equal(viewOf({ ...residents, runs: [], attaching: 0 }, without).quietBy, null);
+});
+
 test("preflight and look read fleet and health; a bearer that may not is denied, anything else is unreadable", async () => {
   const served = { drainId: null, generation: 1 };
   const good = portOf({
@@ -128,11 +153,13 @@ test("preflight and look read fleet and health; a bearer that may not is denied,
 
 test("a drain is asked for wait and margin, and a pulse never moves its end", async () => {
   const minutes: number[] = [];
+  const without = [{ resource: "repo:a/b", reason: "its disk" }];
   const drain: FleetDoor["drain"] = (body) => {
     minutes.push(body.minutes);
+    assert.deepEqual(body.without, without);
     return Promise.resolve({ now: T0, kind: "renewed", drain: drainOf(body.id, T0) });
   };
-  const { port } = portOf({ fleet: { drain } });
+  const { port } = portOf({ fleet: { drain }, without });
   await port.drain(at({ do: "drain" }, { drain: null }), never);
   await port.pulse(at({ do: "pulse" }, { drain: drainOf(DRAIN_ID, T0, { until: T0 + 20 * MINUTE }) }), never);
   await port.pulse(at({ do: "pulse" }, { drain: null }), never);
@@ -169,6 +196,70 @@ test("a pause ends by its instant, and for quiet only where the deploy waits for
   watch.feed({ ...quiet, attaching: 1 });
   watch.feed(quiet);
   assert.deepEqual((await waiting).fact, { kind: "woke", quiet: true });
+});
+
+const frame = (more: Partial<WatchFrame> = {}): WatchFrame => ({
+  type: "state",
+  now: T0,
+  generation: 1,
+  drains: [],
+  runs: [],
+  attaching: 0,
+  quietBy: null,
+  msToNextEnd: null,
+  ...more,
+});
+
+/** Whether a pause ends early by this frame; one that does not goes on, and is called off. */
+async function wakes(parts: World, state: DeployState, given: WatchFrame): Promise<boolean> {
+  const { port, watch } = portOf(parts);
+  const over = new AbortController();
+  const woken = port.pause(state, over.signal);
+  watch.feed(given);
+  setImmediate(() => over.abort(new Error("nobody woke it")));
+  const { fact } = await woken;
+  return fact.kind === "woke" && fact.quiet;
+}
+
+test("a handoff waits only for who attaches; a deploy that leaves somebody out, not for what is there", async () => {
+  const running = residentsOf(fleetOf([runOf("r1", 5)])).runs;
+  const coming = residentsOf(fleetOf([runOf("r2", 5, { state: "attaching" })])).runs;
+  const waiting = at({ do: "pause", at: T0 + MINUTE, then: "look" });
+  const handoff: DeployState = { ...waiting, mode: "handoff" };
+  assert.equal(await wakes({}, waiting, frame({ runs: running })), false);
+  assert.equal(await wakes({}, handoff, frame({ runs: running })), true);
+  assert.equal(await wakes({}, handoff, frame({ runs: coming, attaching: 1 })), false);
+  const without = [{ resource: "repo:local/sample", reason: "x" }];
+  assert.equal(await wakes({ without }, waiting, frame({ runs: [...running, ...coming], attaching: 1 })), true);
+  assert.equal(await wakes({ without }, waiting, frame({ attaching: 1 })), false, "a counted attach may be anybody's");
+});
+
+test("a pause over a hold ends with the frame in which one fell, whatever is in flight", async () => {
+  const holding = (...holds: string[]): WatchFrame =>
+    frame({
+      runs: residentsOf(fleetOf([runOf("r1", 5)])).runs,
+      drains: [drainOf("other-1", T0), drainOf(DRAIN_ID, T0, { phase: "reopening", holds })],
+    });
+  const state = at({ do: "pause", at: T0 + MINUTE, then: "holds" }, { held: ["repo:a/b", "repo:c/d"] });
+  assert.equal(await wakes({}, state, holding("repo:a/b", "repo:c/d")), false);
+  assert.equal(await wakes({}, state, holding("repo:c/d")), true);
+  assert.equal(await wakes({}, state, frame()), true, "a drain that is gone holds nobody");
+});
+
+test("a seal is a handoff's where the deploy is one", async () => {
+  const asked: unknown[] = [];
+  const seal: FleetDoor["seal"] = (body) => {
+    asked.push(body);
+    return Promise.resolve({ now: T0, kind: "sealed", drain: drainOf(body.id, T0, { phaseUntil: T0 + 5 }) });
+  };
+  const { port } = portOf({ fleet: { seal } });
+  const sealed = await port.seal(at({ do: "seal" }), never);
+  assert.equal(sealed.fact.kind === "sealed" && sealed.fact.leftMs, 5);
+  await port.seal(at({ do: "seal" }, { mode: "handoff" }), never);
+  assert.deepEqual(asked, [
+    { id: DRAIN_ID, handoff: false },
+    { id: DRAIN_ID, handoff: true },
+  ]);
 });
 
 test("an upload may begin only while the registry says so, judged by the registry's own clock", async () => {
@@ -233,9 +324,13 @@ test("a lift says what still closes, or until when it is put off; the end keeps 
   const remaining = [drainOf("person-1", T0)];
   const lift = (answer: Awaited<ReturnType<FleetDoor["undrain"]>>) =>
     portOf({ fleet: { undrain: () => Promise.resolve(answer) } }).port.lift(at({ do: "lift", outcome: "none" }), never);
-  const lifted = await lift({ now: T0, kind: "lifted", deferredUntil: null, remaining });
-  assert.deepEqual(lifted, { fact: { kind: "lifted" }, seen: [{ kind: "lifted", at: T0, remaining }] });
-  assert.deepEqual((await lift({ now: T0, kind: "deferred", deferredUntil: T0 + 1, remaining })).fact, {
+  const none = { held: [], heldUntil: null };
+  const lifted = await lift({ now: T0, kind: "lifted", deferredUntil: null, remaining, ...none });
+  assert.deepEqual(lifted, {
+    fact: { kind: "lifted", held: [], leftMs: 0 },
+    seen: [{ kind: "lifted", at: T0, remaining }],
+  });
+  assert.deepEqual((await lift({ now: T0, kind: "deferred", deferredUntil: T0 + 1, remaining, ...none })).fact, {
     kind: "deferred",
     at: T0 + 1,
   });

@@ -1,111 +1,104 @@
-// The deploy's effects as the fleet carries them out: each request becomes the one fact that its answer is, told apart
-// by the answer's code. What gives no answer is `lost`, since it may have been carried out all the same.
+// The deploy's effects as the fleet carries them out: each request becomes the one fact that its answer is (facts.ts), and
+// a pause ends early by the one word of the watch that its deploy waits for.
 
 import { CLOCK, REAL, type Budgets } from "#core/budgets.ts";
-import { mayUpload, pulseMinutes, type Build, type Drain } from "#core/drain.ts";
-import type { FleetView } from "#core/preflight.ts";
-import type { DeployFact, DeployState, Served } from "#core/rollout.ts";
-import { MINUTE, type Instant } from "#core/time.ts";
-import { drainsSchema } from "#wire/drain.ts";
-import { problemIn, type Problem } from "#wire/errors.ts";
-import type { Residents } from "#wire/fleet.ts";
+import { mayUpload, type Build, type Without } from "#core/drain.ts";
+import type { DeployFact, DeployState, Served } from "#core/rolloutState.ts";
+import type { Instant } from "#core/time.ts";
+import type { WatchFrame } from "#wire/fleet.ts";
+import { beatsOf, drain, pulse } from "#deploy/drainEffects.ts";
+import { factOfBlindness, factOfFailure, flightIn, lookAtBot, viewOf, within, wordsOf } from "#deploy/facts.ts";
+import type { BotDoor, FleetDoor, QuietWatch } from "#deploy/fleetDoor.ts";
+import { holds, lift, reconcile } from "#deploy/holdEffects.ts";
 import type { DeployPort, Performed, Seen } from "#deploy/port.ts";
+import { roll, rollGate, type PartSteps } from "#deploy/rollEffects.ts";
 import type { DeployStep, Uploaded } from "#deploy/steps.ts";
-import type { FleetDoor, QuietWatch } from "#deploy/fleetDoor.ts";
 
 /** What the port of one deploy is made of. */
 export interface FleetPortParts {
   readonly fleet: FleetDoor;
+  /** The bot of this stack; null where none is part of it. */
+  readonly bot: BotDoor | null;
   readonly watch: QuietWatch;
+  /** The fleet's own step, whose generation every deploy reads. */
   readonly step: DeployStep;
+  /** The ledger and the bot, as far as this stack has them. */
+  readonly parts: PartSteps;
   readonly budgets: Budgets;
   readonly clock: { now(): Instant; sleep(ms: number, signal?: AbortSignal): Promise<void> };
   readonly mint: () => string;
-  readonly asker: { readonly by: string; readonly reason: string; readonly build: Build };
+  /** `build`: what this deploy brings the fleet; null when it is not the fleet that it swaps. */
+  readonly asker: { readonly by: string; readonly reason: string; readonly build: Build | null };
+  /** Residents that are left out of quiet, seal and hold. */
+  readonly without: readonly Without[];
   /** Whether a signal has been taken: what is left to do is then bounded more tightly. */
   readonly hurried: () => boolean;
   /** Keeps the receipt once everything is known. */
   readonly keep: (state: DeployState, seen: readonly Seen[]) => void;
 }
 
-const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-const within = (ms: number, signal: AbortSignal): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ms)]);
-
-/** The fleet as a deployer judges it. */
-export function viewOf(residents: Residents): FleetView {
-  const { protocol, now, drains, unreadableDrains, runs, attaching, quietBy } = residents;
-  const counted = Math.max(0, attaching - runs.filter((run) => run.state === "attaching").length);
-  const unreadable = residents.residents.filter((row) => !row.readable).map((row) => row.resource);
-  return { protocol, now, drains, unreadableDrains, runs, attaching: counted, quietBy, unreadable };
-}
-
-const SAYS_WHO: readonly string[] = ["NO_BEARER", "BAD_BEARER", "BEYOND_SCOPE"];
-
-/** The drain that a refusal carries. */
-function drainIn(problem: Problem): Drain | undefined {
-  return drainsSchema.shape.draining.safeParse(problem["draining"]).data ?? undefined;
-}
-
-function unreadableIn(problem: Problem): string[] {
-  const named = problem["unreadable"];
-  return Array.isArray(named) ? named.filter((one) => typeof one === "string") : [];
-}
-
-/** What a request that failed says to the machine. */
-export function factOfFailure(error: unknown): DeployFact {
-  const problem = problemIn(error);
-  if (problem === undefined) return { kind: "lost", why: wordsOf(error) };
-  const why = `${problem.title}: ${problem.detail}`;
-  const drain = drainIn(problem);
-  if (SAYS_WHO.includes(problem.code)) return { kind: "denied", why };
-  if (problem.code === "DRAIN_OVER") return { kind: "over" };
-  if (problem.code === "DEPLOY_IN_PROGRESS" && drain !== undefined) return { kind: "busy", drain };
-  if (problem.code === "SEAL_BUSY") return { kind: "notSealed", unreadable: unreadableIn(problem) };
-  return { kind: "lost", why };
-}
-
-/** A read that failed: the fleet cannot be judged, unless it is the bearer that may not read. */
-function factOfBlindness(error: unknown): DeployFact {
-  const fact = factOfFailure(error);
-  return fact.kind === "denied" ? fact : { kind: "unreadable", why: fact.kind === "lost" ? fact.why : wordsOf(error) };
-}
-
 async function look(parts: FleetPortParts, fresh: boolean, signal: AbortSignal): Promise<Performed> {
   try {
     const bound = within(REAL.requestMs, signal);
-    const [residents, served] = await Promise.all([parts.fleet.residents(fresh, bound), parts.step.live(bound)]);
-    const fact: DeployFact = { kind: "viewed", view: viewOf(residents), served };
+    const [residents, served, bot] = await Promise.all([
+      parts.fleet.residents(fresh, bound),
+      parts.step.live(bound),
+      lookAtBot(parts.bot, bound),
+    ]);
+    const fact: DeployFact = { kind: "viewed", view: viewOf(residents, parts.without, bot), served };
     return { fact, seen: [{ kind: "residents", residents }] };
   } catch (error) {
     return { fact: factOfBlindness(error) };
   }
 }
 
-async function ask(
-  parts: FleetPortParts,
-  state: DeployState,
-  minutes: number,
-  signal: AbortSignal,
-): Promise<Performed> {
-  try {
-    const { by, reason, build } = parts.asker;
-    const body = { id: state.drainId, minutes, by, reason, deploy: true, build };
-    const { drain } = await parts.fleet.drain(body, within(REAL.requestMs, signal));
-    return { fact: { kind: "drained", drain } };
-  } catch (error) {
-    return { fact: factOfFailure(error) };
+/** Which frame of the watch ends a pause: quiet, under a handoff nobody attaching, or a hold that fell. */
+function newsFor({ without }: FleetPortParts, state: DeployState): ((frame: WatchFrame) => boolean) | null {
+  const { effect, mode, drainId, held } = state;
+  if (effect.do !== "pause") return null;
+  switch (effect.then) {
+    case "look":
+    case "pulse":
+      return (frame) => {
+        const { runs, attaching } = flightIn(frame, without);
+        return attaching === 0 && (runs === 0 || mode === "handoff");
+      };
+    case "holds":
+      return ({ drains }) => (drains.find((drain) => drain.id === drainId)?.holds.length ?? 0) < held.length;
+    default:
+      return null;
   }
 }
 
-/** Waits for the pause's end, or, where the deploy waits for quiet, for a frame of the watch that says it. */
+/** Whether all that a look found was in the bot's hands, of which the fleet's watch says nothing. */
+const waitsForBot = ({ effect, view }: DeployState): boolean =>
+  effect.do === "pause" &&
+  (effect.then === "look" || effect.then === "pulse") &&
+  view !== null &&
+  view.botInFlight > 0 &&
+  view.runs.length + view.attaching === 0;
+
+/** Resolves once the bot has nothing in hand; rejects with the signal. */
+async function botQuiet({ bot, clock }: FleetPortParts, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await clock.sleep(CLOCK.retryMs, signal);
+    const look = await lookAtBot(bot, within(REAL.requestMs, signal));
+    if (look?.kind === "read" && look.inFlight === 0) return;
+  }
+}
+
+/** Waits for the pause's end, or for word of what the deploy waits for: a frame of the watch, or of the bot alone its own. */
 async function pause(parts: FleetPortParts, state: DeployState, signal: AbortSignal): Promise<Performed> {
   const { effect } = state;
   if (effect.do !== "pause") return { fact: { kind: "woke", quiet: false } };
   const ended = new AbortController();
   const bound = AbortSignal.any([signal, ended.signal]);
   const slept = parts.clock.sleep(effect.at - parts.clock.now(), bound).then(() => false);
-  const waitsForQuiet = effect.then === "look" || effect.then === "pulse";
-  const told = waitsForQuiet ? [parts.watch.quiet(bound).then(() => true)] : [];
+  const isNews = newsFor(parts, state);
+  const told = [
+    ...(isNews === null ? [] : [parts.watch.until(isNews, bound)]),
+    ...(waitsForBot(state) ? [botQuiet(parts, bound)] : []),
+  ].map((word) => word.then(() => true));
   try {
     const quiet = await Promise.race([slept, ...told].map((one) => one.catch(() => false)));
     return { fact: { kind: "woke", quiet }, seen: parts.watch.taken() };
@@ -117,7 +110,8 @@ async function pause(parts: FleetPortParts, state: DeployState, signal: AbortSig
 async function seal(parts: FleetPortParts, state: DeployState, signal: AbortSignal): Promise<Performed> {
   try {
     parts.watch.mark();
-    const { drain, now } = await parts.fleet.seal(state.drainId, within(REAL.sealMs, signal));
+    const body = { id: state.drainId, handoff: state.mode === "handoff" };
+    const { drain, now } = await parts.fleet.seal(body, within(REAL.sealMs, signal));
     return { fact: { kind: "sealed", drain, leftMs: Math.max(0, (drain.phaseUntil ?? now) - now) } };
   } catch (error) {
     return { fact: factOfFailure(error) };
@@ -200,21 +194,6 @@ async function aftermath(parts: FleetPortParts, state: DeployState, signal: Abor
   ];
 }
 
-async function lift(parts: FleetPortParts, state: DeployState): Promise<Performed> {
-  const outcome = state.effect.do === "lift" ? state.effect.outcome : state.outcome;
-  const bound = AbortSignal.timeout(parts.hurried() ? REAL.liftTryMs : REAL.requestMs);
-  try {
-    const answer = await parts.fleet.undrain({ id: state.drainId, outcome }, bound);
-    const seen: Seen[] = [{ kind: "lifted", at: answer.now, remaining: answer.remaining }];
-    if (answer.kind === "deferred" && answer.deferredUntil !== null) {
-      return { fact: { kind: "deferred", at: answer.deferredUntil }, seen };
-    }
-    return { fact: { kind: "lifted" }, seen };
-  } catch (error) {
-    return { fact: factOfFailure(error) };
-  }
-}
-
 /** What the registry wrote down meanwhile; a receipt without it says `unknown` where it would have told. */
 async function done(parts: FleetPortParts, state: DeployState, signal: AbortSignal): Promise<readonly Seen[]> {
   const seen = await parts.fleet.newestAudit(within(REAL.liftTryMs, signal)).then(
@@ -225,28 +204,40 @@ async function done(parts: FleetPortParts, state: DeployState, signal: AbortSign
   return seen;
 }
 
+/** A new id for a drain that is over; the bot is told that the old one closes nothing there any more. */
+async function mint(
+  { bot, mint: next }: FleetPortParts,
+  { drainId }: DeployState,
+  signal: AbortSignal,
+): Promise<Performed> {
+  const bound = within(REAL.liftTryMs, signal);
+  await bot?.undrain({ id: drainId, outcome: "none" }, bound).catch(() => undefined);
+  return { fact: { kind: "minted", id: next() } };
+}
+
 /** The port of one deploy over a fleet. */
 export function fleetPort(parts: FleetPortParts): DeployPort {
-  const { budgets, clock } = parts;
+  const rolling = { ...parts, beats: beatsOf(parts) };
   return {
     preflight: (_state, signal) => look(parts, true, signal),
     look: (_state, signal) => {
       parts.watch.mark();
       return look(parts, true, signal);
     },
-    drain: (state, signal) => ask(parts, state, Math.ceil(budgets.drainMs / MINUTE), signal),
-    mint: () => Promise.resolve({ fact: { kind: "minted", id: parts.mint() } }),
+    drain: (state, signal) => drain(parts, state, signal),
+    mint: (state, signal) => mint(parts, state, signal),
     pause: (state, signal) => pause(parts, state, signal),
-    pulse: (state, signal) => {
-      const until = state.drain?.until ?? clock.now();
-      return ask(parts, state, pulseMinutes(until, clock.now(), budgets), signal);
-    },
+    pulse: (state, signal) => pulse(parts, state, signal),
+    roll: (state, signal) => roll(rolling, state, signal),
+    rollGate: (state, signal) => rollGate(rolling, state, signal),
     seal: (state, signal) => seal(parts, state, signal),
     confirm: (state, signal) => confirm(parts, state, signal),
     upload: (state, signal) => upload(parts, state, signal),
     readBack: (state, signal) => serves(parts, state, signal),
     liveGate: (state, signal) => serves(parts, state, signal),
+    reconcile: (state, signal) => reconcile(parts, state, signal),
     lift: (state) => lift(parts, state),
+    holds: (state, signal) => holds(parts, state, signal),
     done: (state, signal) => done(parts, state, signal),
   };
 }

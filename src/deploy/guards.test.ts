@@ -8,10 +8,12 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { execa } from "execa";
 import { budgetsOf, DEFAULT_LEASES } from "#core/budgets.ts";
+import { HOUR } from "#core/time.ts";
 import { pathsOf } from "#node/stateFolder.ts";
-import { fleetOf, FROM, rehearse, runOf, T0, TO } from "#deploy/deployForTests.ts";
+import { rehearse } from "#deploy/deployForTests.ts";
+import { fleetOf, FROM, runOf, T0, TO } from "#deploy/recordsForTests.ts";
 import { takeDeployLock } from "#deploy/lock.ts";
-import { planOf, planWords } from "#deploy/plan.ts";
+import { changesOf, planOf, planWords, swapFor, type PlanSources } from "#deploy/plan.ts";
 import { findReceipt, keepReceipt, listReceipts } from "#deploy/receiptFile.ts";
 import { judgeSuperseding } from "#deploy/supersede.ts";
 
@@ -64,6 +66,81 @@ test("an older commit is older, a newer one is not, and what git cannot tell is 
   );
 });
 
+test("a shallow clone cannot answer ancestry: that is said and refuses nothing, but a found ancestor counts", async (context) => {
+  const [origin, clone] = [folderOf(context), folderOf(context)];
+  const git = async (root: string, ...args: string[]) =>
+    (await execa("git", ["-C", root, "-c", "user.name=t", "-c", "user.email=t@t", ...args])).stdout;
+  await git(origin, "init", "-q", "-b", "main");
+  await git(origin, "config", "uploadpack.allowAnySHA1InWant", "true");
+  const commit = async (text: string) => {
+    await git(origin, "commit", "-q", "--allow-empty", "-m", text);
+    return git(origin, "rev-parse", "HEAD");
+  };
+  const [first, second, third] = [await commit("one"), await commit("two"), await commit("three")];
+  await git(clone, "clone", "-q", "--depth", "2", `file://${origin}`, "copy");
+  const copy = join(clone, "copy");
+  assert.equal((await judgeSuperseding(copy, third, second)).kind, "older", "both are within the depth");
+  const missing = await judgeSuperseding(copy, third, first);
+  assert.match(missing.kind === "unknown" ? missing.why : missing.kind, /this clone is shallow/);
+  await git(copy, "fetch", "-q", "--depth", "1", "origin", first);
+  const grafted = await judgeSuperseding(copy, third, first);
+  assert.match(grafted.kind === "unknown" ? grafted.why : grafted.kind, /this clone is shallow/, "no path is no proof");
+  await git(copy, "fetch", "-q", "--unshallow", "origin");
+  assert.equal((await judgeSuperseding(copy, third, first)).kind, "older");
+  assert.equal((await judgeSuperseding(copy, first, third)).kind, "newer");
+});
+
+test("what a release changes decides how it is swapped, and a plan says why", () => {
+  const sources = {
+    step: "resident",
+    to: TO,
+    imageWasBuilt: true,
+    superseding: "newer",
+    view: fleetOf([runOf("r1", 20), runOf("r2", 20, { state: "attaching" })]),
+    without: [],
+    budgets: budgetsOf({ ...DEFAULT_LEASES, long: 6 * HOUR }),
+  } as const;
+  const kept = { ...FROM, image: TO.image };
+  const worker = changesOf(kept, TO);
+  assert.deepEqual(
+    [changesOf(FROM, TO), worker, changesOf(TO, TO), changesOf(null, TO)],
+    ["image", "worker", "nothing", "unknown"],
+  );
+  assert.deepEqual(
+    [swapFor("image", "handoff"), swapFor("unknown", "handoff"), swapFor(worker, "handoff"), swapFor(worker, "drain")],
+    ["drained", "drained", "handoff", "drained"],
+  );
+  const plan = (more: Partial<PlanSources>) => planOf({ ...sources, mode: "drained", from: kept, ...more }, T0);
+  const words = (more: Partial<PlanSources>) => planWords(plan(more)).join("\n");
+  assert.match(
+    words({ from: FROM }),
+    /the image changes \(image a41b → c9e0\): containers restart, so the fleet is drained/,
+  );
+  assert.match(
+    words({}),
+    /only Worker code changes; the default is to drain, and "resident": \{"swap": "handoff"\} in/,
+  );
+  assert.match(
+    words({ from: TO }),
+    /nothing changes: this very build is served, and would be swapped for itself; the default is to drain/,
+  );
+  assert.match(words({ from: null }), /what is served is unknown/);
+  assert.match(
+    words({}),
+    /the longest lease is 6h, so a drain stands at most 6h 40m \(its cap\); a dead deployer costs 2m/,
+  );
+  const handoff = words({ mode: "handoff" });
+  assert.match(
+    handoff,
+    /only Worker code changes; "resident.swap" is "handoff", so runs live on in their containers: no wait/,
+  );
+  assert.match(handoff, /would wait for 1 attaching, quiet by 05:04/);
+  assert.match(words({ mode: "handoff", view: fleetOf([runOf("r1", 20)]) }), /would wait for nothing/);
+  const left = { without: [{ resource: "repo:a/b", reason: "its disk" }] };
+  assert.match(words(left), /reconcile → lift — without b$/m);
+  assert.deepEqual(plan(left).without, left.without);
+});
+
 test("a plan says what it would wait for, and when that cannot end in time", () => {
   const view = fleetOf([runOf("r1", 20), runOf("long", 90)]);
   const sources = {
@@ -74,6 +151,7 @@ test("a plan says what it would wait for, and when that cannot end in time", () 
     imageWasBuilt: false,
     superseding: "older",
     view,
+    without: [],
     budgets: budgetsOf(DEFAULT_LEASES),
   } as const;
   const words = planWords(planOf(sources, T0)).join("\n");

@@ -1,23 +1,25 @@
 // What a deploy says while it goes on, as a pure fold over its turns: the same words on a terminal and in CI.
 
 import { CLOCK, LIMIT } from "#core/budgets.ts";
-import { endOf, type Build } from "#core/drain.ts";
+import { endOf, type Build, type Without } from "#core/drain.ts";
 import { outlasting, type FleetView, type InFlight } from "#core/preflight.ts";
-import type { DeployMode, DeployState } from "#core/rollout.ts";
+import type { DeployMode, DeployState } from "#core/rolloutState.ts";
 import { clockOf, formatDuration, hourMinuteOf, MINUTE, SECOND, type Instant } from "#core/time.ts";
 import { shortNameOf } from "#wire/names.ts";
+import {
+  heldMinuteLines,
+  heldUpFrontLines,
+  namesOf,
+  openedLines,
+  reconciledLines,
+  unreconciledLines,
+  type HoldTelling,
+} from "#deploy/holdLines.ts";
+import { info, notice, warning, type Line } from "#deploy/line.ts";
 import type { DeployTurn } from "#deploy/run.ts";
 
-export const LINE_LEVELS = ["info", "notice", "warning", "error"] as const;
-
-/** One line, and how loud it is where that can be shown. */
-export interface Line {
-  readonly level: (typeof LINE_LEVELS)[number];
-  readonly text: string;
-}
-
 /** What has been said already, so that nothing is said twice. */
-export interface Telling {
+export interface Telling extends HoldTelling {
   readonly minute: number;
   readonly named: readonly InFlight[];
   readonly beyond: readonly string[];
@@ -25,11 +27,14 @@ export interface Telling {
 }
 
 /** Nothing said yet. */
-export const SILENT: Telling = { minute: 0, named: [], beyond: [], sealRefused: false };
-
-const info = (text: string): Line => ({ level: "info", text });
-const notice = (text: string): Line => ({ level: "notice", text });
-const warning = (text: string): Line => ({ level: "warning", text });
+export const SILENT: Telling = {
+  minute: 0,
+  named: [],
+  beyond: [],
+  sealRefused: false,
+  residents: 0,
+  heldMinute: 0,
+};
 
 /** `2 runs in flight`, `1 run in flight, 1 attaching`. */
 export function inFlightWords(runs: readonly InFlight[], attaching: number): string {
@@ -66,24 +71,46 @@ export function shapeLine(step: string, from: Build | null, to: Build): Line {
   return info(`${step}: ${before} → ${buildWords(to, from)}, ${image}`);
 }
 
-/** What is said before the first effect. */
-export function openingLines(mode: DeployMode): readonly Line[] {
-  if (mode !== "undrained") return [];
-  return [
+const MODE_LINES: Readonly<Record<DeployMode, readonly Line[]>> = {
+  drained: [],
+  handoff: [
+    info("handoff — the image stays, so the runs in flight live on; who attaches waits the seconds of the swap"),
+  ],
+  undrained: [
     warning("RESIDENT_DRAIN_TOKEN is not set — waiting without a drain"),
     info(`waits at most ${minutesOf(CLOCK.undrainedWaitMs)} for a moment with nothing in flight`),
-  ];
+  ],
+  forced: [],
+};
+
+/** What is said before the first effect. */
+export function openingLines(mode: DeployMode, without: readonly Without[] = []): readonly Line[] {
+  const left = without.map(({ resource, reason }) =>
+    warning(`${shortNameOf(resource)} is left out (${reason}) — neither waited for, nor sealed, nor held`),
+  );
+  return [...MODE_LINES[mode], ...left];
 }
 
-function newRunLines(telling: Telling, view: FleetView): { named: readonly InFlight[]; lines: Line[] } {
+/** ` — without sample`: behind every line of a deploy that leaves somebody out. */
+export const withoutWords = (without: readonly Without[]): string =>
+  without.length === 0 ? "" : ` — without ${namesOf(without.map((one) => one.resource))}`;
+
+/** A run that is waited for, or one that a handoff lets live on. */
+function metLine(run: InFlight, mode: DeployMode): Line {
+  const suspect = run.suspect ? "; suspect: no process behind it" : "";
+  if (mode === "handoff" && run.state === "running") return info(`${runWords(run)} lives on${suspect}`);
+  return info(`waits for ${runWords(run)} — its lease ends ${hourMinuteOf(run.leaseUntil)}${suspect}`);
+}
+
+function newRunLines(
+  telling: Telling,
+  view: FleetView,
+  mode: DeployMode,
+): { named: readonly InFlight[]; lines: Line[] } {
   const fresh = view.runs.filter((run) => !telling.named.some((known) => known.runId === run.runId));
   const gone = telling.named.filter((known) => !view.runs.some((run) => run.runId === known.runId));
   const lines = [
-    ...fresh.map((run) =>
-      info(
-        `waits for ${runWords(run)} — its lease ends ${hourMinuteOf(run.leaseUntil)}${run.suspect ? "; suspect: no process behind it" : ""}`,
-      ),
-    ),
+    ...fresh.map((run) => metLine(run, mode)),
     ...gone.map((run) => info(`${runWords(run)} ended — ${inFlightWords(view.runs, view.attaching)}`)),
   ];
   return { named: view.runs, lines };
@@ -120,8 +147,9 @@ function heartbeat(telling: Telling, state: DeployState, now: Instant): { minute
 
 function afterLook(telling: Telling, { after }: DeployTurn): { telling: Telling; lines: Line[] } {
   if (after.view === null || after.mode === "forced") return { telling, lines: [] };
-  const named = newRunLines(telling, after.view);
-  const beyond = beyondLines(telling, after.view, after.budgetUntil);
+  const named = newRunLines(telling, after.view, after.mode);
+  const waitsFor = after.mode === "handoff" ? { ...after.view, runs: [] } : after.view;
+  const beyond = beyondLines(telling, waitsFor, after.budgetUntil);
   return {
     telling: { ...telling, named: named.named, beyond: beyond.beyond, sealRefused: false },
     lines: [...named.lines, ...beyond.lines],
@@ -149,6 +177,16 @@ function lostLines({ before, after }: DeployTurn, why: string): Line[] {
     case "readBack":
     case "liveGate":
       return [];
+    case "reconcile":
+      return after.effect.do === "lift"
+        ? []
+        : [
+            warning(
+              `no answer to the reconcile (${why}) — asked again, to ${clockOf(after.reconcileUntil)} at the latest`,
+            ),
+          ];
+    case "holds":
+      return [warning(`who is held cannot be read (${why}) — asked again`)];
     default:
       return after.stop === null
         ? [warning(`no answer to the ${effect.do === "drain" ? "drain" : effect.do} (${why}) — asked again`)]
@@ -181,7 +219,8 @@ function servesLines({ before, after, fact }: DeployTurn, to: Build): Line[] {
   if (before.effect.do === "readBack" && after.effect.do === "liveGate")
     return [info("the swap landed: its answer was lost, what is served shows it")];
   const served = fact.served;
-  return after.stop?.kind === "deployed" && served !== null
+  const isLive = after.effect.do === "reconcile" || after.stop?.kind === "deployed";
+  return isLive && served !== null
     ? [notice(`live — /healthz serves ${to.commit}, generation ${served.generation}`)]
     : [];
 }
@@ -204,9 +243,7 @@ function factLines(turn: DeployTurn, builds: { from: Build | null; to: Build }):
     case "unreadable":
       return lostLines(turn, fact.why);
     case "sealed":
-      return [
-        info(`fleet sealed — nothing is in flight, and nothing becomes so before ${clockOf(endOf(fact.drain).at)}`),
-      ];
+      return [sealedLine(after, clockOf(endOf(fact.drain).at))];
     case "confirmed":
       return [
         info(
@@ -219,13 +256,20 @@ function factLines(turn: DeployTurn, builds: { from: Build | null; to: Build }):
       return servesLines(turn, builds.to);
     case "lifted":
       return liftedLines(turn);
+    case "heldBy":
+      return openedLines(turn);
     case "deferred":
       return [warning(`fleet stays closed — an upload may still land; it opens by itself at ${clockOf(fact.at)}`)];
     case "signal":
-      return signalLines(after, fact.signal);
+      return signalLines(turn, fact.signal);
     default:
       return [];
   }
+}
+
+function sealedLine({ mode, view }: DeployState, at: string): Line {
+  if (mode !== "handoff") return info(`fleet sealed — nothing is in flight, and nothing becomes so before ${at}`);
+  return info(`handed off — ${inFlightWords(view?.runs ?? [], 0)}, and nobody attaches before the swap, or ${at}`);
 }
 
 /** Whose drains still close the fleet, each with its end. */
@@ -233,13 +277,18 @@ export function stillClosedWords(drains: readonly { by: string; reason: string; 
   return drains.map((drain) => `${drain.by} (${drain.reason}) until ${clockOf(drain.until)}`).join(", and by ");
 }
 
-function liftedLines({ seen }: DeployTurn): Line[] {
+function liftedLines({ seen, fact }: DeployTurn): Line[] {
   const remaining = seen.find((one) => one.kind === "lifted")?.remaining ?? [];
-  if (remaining.length === 0) return [notice("fleet reopened")];
+  const someHeld = fact.kind === "lifted" && fact.held.length > 0;
+  if (remaining.length === 0) return someHeld ? [] : [notice("fleet reopened")];
   return [warning(`this deploy's drain is lifted — the fleet stays closed by ${stillClosedWords(remaining)}`)];
 }
 
-function signalLines(after: DeployState, signal: string): Line[] {
+function signalLines({ before, after }: DeployTurn, signal: string): Line[] {
+  if (before.lifted !== null)
+    return [
+      warning(`${signal} — leaves; the deploy stands, and ${namesOf(after.held)} opens by its report or the bound`),
+    ];
   const landed = after.outcome === "landed" ? "the swap has landed; lifts" : "stops waiting and lifts";
   if (after.effect.do === "lift") return [warning(`${signal} — ${landed}`)];
   if (after.outcome !== "unknown") return [warning(`${signal} — stops; nothing was closed and nothing is deployed`)];
@@ -254,9 +303,10 @@ function sealRefusedLines(telling: Telling, { fact }: DeployTurn): { telling: Te
   return { telling: { ...telling, sealRefused: true }, lines };
 }
 
-/** A fleet that could be sealed has nothing in flight: whoever was waited for has ended. */
-function endedBySeal(telling: Telling, { fact }: DeployTurn): { telling: Telling; lines: Line[] } {
-  if (fact.kind !== "sealed" || telling.named.length === 0) return { telling, lines: [] };
+/** A fleet that could be sealed has nothing in flight: whoever was waited for has ended. A handoff ends nobody. */
+function endedBySeal(telling: Telling, { fact, after }: DeployTurn): { telling: Telling; lines: Line[] } {
+  const ends = fact.kind === "sealed" && after.mode !== "handoff";
+  if (!ends || telling.named.length === 0) return { telling, lines: [] };
   return { telling: { ...telling, named: [] }, lines: telling.named.map((run) => info(`${runWords(run)} ended`)) };
 }
 
@@ -272,15 +322,33 @@ export function tell(
   const ended = endedBySeal(looked.telling, turn);
   const refused = sealRefusedLines(ended.telling, turn);
   const beat = heartbeat(refused.telling, turn.after, turn.until);
+  const held = tellHolds(refused.telling, turn, builds.from?.image === builds.to.image);
   return {
-    telling: { ...refused.telling, minute: beat.minute },
-    lines: [...ended.lines, ...said, ...looked.lines, ...refused.lines, ...beat.lines],
+    telling: { ...refused.telling, ...held.telling, minute: beat.minute },
+    lines: [...ended.lines, ...held.before, ...said, ...held.after, ...looked.lines, ...refused.lines, ...beat.lines],
+  };
+}
+
+/** What is said behind the live gate: `before` the fact's own words, and `after` them. */
+function tellHolds(
+  telling: Telling,
+  turn: DeployTurn,
+  keepsImage: boolean,
+): { telling: HoldTelling; before: readonly Line[]; after: readonly Line[] } {
+  const { residents, heldMinute } = telling;
+  const reconciled = reconciledLines({ residents, heldMinute }, turn);
+  const minute = heldMinuteLines(reconciled.telling, turn);
+  const before = [...unreconciledLines(turn), ...reconciled.lines];
+  return {
+    telling: minute.telling,
+    before,
+    after: [...heldUpFrontLines(reconciled.telling, turn, keepsImage), ...minute.lines],
   };
 }
 
 /** A drained deploy names its runs once the door is closed, and what each look changes; the preflight alone says nothing. */
 function afterShown(telling: Telling, turn: DeployTurn): { telling: Telling; lines: Line[] } {
   const { before, after } = turn;
-  const silent = before.effect.do === "preflight" && after.mode === "drained";
+  const silent = before.effect.do === "preflight" && after.effect.do === "drain";
   return silent || before.effect.do === "pulse" ? { telling, lines: [] } : afterLook(telling, turn);
 }

@@ -2,8 +2,9 @@
 // after any of them; the product has one filling (fleetPort.ts) and no switch.
 
 import type { Drain } from "#core/drain.ts";
-import type { DeployEffectName, DeployFact, DeployState } from "#core/rollout.ts";
+import type { DeployEffectName, DeployFact, DeployState, PartName } from "#core/rolloutState.ts";
 import type { Instant } from "#core/time.ts";
+import type { ReconcileAnswer } from "#wire/drain.ts";
 import type { AuditRow, Residents } from "#wire/fleet.ts";
 import type { Uploaded } from "#deploy/steps.ts";
 
@@ -13,6 +14,12 @@ export type Seen =
   /** A frame of the watch. */
   | { readonly kind: "inFlight"; readonly at: Instant; readonly runIds: readonly string[] }
   | { readonly kind: "uploaded"; readonly uploaded: Uploaded }
+  /** The answer to the swap of the ledger or the bot. */
+  | { readonly kind: "rolled"; readonly part: PartName; readonly uploaded: Uploaded }
+  /** The bot's door is closed or opened with the fleet's; `why` it was not. */
+  | { readonly kind: "botDoor"; readonly closed: boolean; readonly why: string | null }
+  /** What each resident has answered to the reconcile so far. */
+  | { readonly kind: "reconciled"; readonly answer: ReconcileAnswer }
   | { readonly kind: "lifted"; readonly at: Instant; readonly remaining: readonly Drain[] }
   | { readonly kind: "audit"; readonly rows: readonly AuditRow[] };
 

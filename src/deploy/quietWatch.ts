@@ -1,5 +1,5 @@
-// Word of quiet out of the watch's frames. A frame wakes a pause once at most: what a look or a seal has judged since is
-// no news, so that a fleet that looks quiet and cannot be sealed is asked at the machine's own pace.
+// Word of quiet, or of a hold that fell, out of the watch's frames. A frame wakes a pause once at most: what a look or a
+// seal has judged since is no news, so that a fleet that looks quiet and cannot be sealed is asked at the machine's own pace.
 
 import type { WatchFrame } from "#wire/fleet.ts";
 import type { QuietWatch } from "#deploy/fleetDoor.ts";
@@ -12,41 +12,40 @@ export interface FedWatch extends QuietWatch {
 
 /** A watch without frames says nothing, and the 60 s look does all the work. */
 export function quietWatch(): FedWatch {
-  let isQuiet = false;
+  let last: WatchFrame | null = null;
   let frames: Seen[] = [];
-  const waiting = new Set<() => void>();
+  const waiting = new Set<(frame: WatchFrame) => void>();
   return {
     feed(frame) {
-      isQuiet = frame.runs.length === 0 && frame.attaching === 0;
+      last = frame;
       frames = [...frames, { kind: "inFlight", at: frame.now, runIds: frame.runs.map((run) => run.runId) }];
-      if (isQuiet) for (const wake of waiting) wake();
+      for (const offer of waiting) offer(frame);
     },
     mark() {
-      isQuiet = false;
+      last = null;
     },
     taken() {
       const seen = frames;
       frames = [];
       return seen;
     },
-    quiet: (signal) =>
+    until: (isNews, signal) =>
       new Promise((resolve, reject) => {
         const stop = (): void => {
-          waiting.delete(wake);
+          waiting.delete(offer);
           reject(signal.reason);
         };
-        const wake = (): void => {
-          waiting.delete(wake);
+        const offer = (frame: WatchFrame): void => {
+          if (!isNews(frame)) return;
+          waiting.delete(offer);
           signal.removeEventListener("abort", stop);
-          isQuiet = false;
+          last = null;
           resolve();
         };
-        if (signal.aborted) stop();
-        else if (isQuiet) wake();
-        else {
-          waiting.add(wake);
-          signal.addEventListener("abort", stop, { once: true });
-        }
+        if (signal.aborted) return stop();
+        waiting.add(offer);
+        signal.addEventListener("abort", stop, { once: true });
+        if (last !== null) offer(last);
       }),
   };
 }

@@ -1,8 +1,8 @@
 // The receipt as a fold over the turns of a deploy: each field is written by the turn, the answer or the audit row that
 // is its source, and stays `unknown` without one.
 
-import type { Build, Drain } from "#core/drain.ts";
-import type { DeployEffectName, DeployMode, DeployState } from "#core/rollout.ts";
+import type { Drain, Without } from "#core/drain.ts";
+import type { DeployEffectName, DeployMode, DeployState } from "#core/rolloutState.ts";
 import type { Instant } from "#core/time.ts";
 import type { AuditRow, Residents } from "#wire/fleet.ts";
 import {
@@ -10,35 +10,49 @@ import {
   type KilledProcess,
   type Receipt,
   type ReceiptPhase,
-  type ReceiptResident,
   type ReceiptRun,
   type RunEnd,
 } from "#wire/receipt.ts";
 import { exitCodeOf, whyOf } from "#deploy/endings.ts";
 import type { Seen } from "#deploy/port.ts";
+import {
+  killedByRestarts,
+  noteHoldEnds,
+  noteReconciled,
+  residentsAfter,
+  residentsBefore,
+} from "#deploy/receiptResidents.ts";
+import { noteSteps, overallOutcome, receiptStepsOf } from "#deploy/receiptSteps.ts";
 import type { DeployTurn } from "#deploy/run.ts";
+import type { StepShape } from "#deploy/shapes.ts";
 import type { Uploaded } from "#deploy/steps.ts";
 
 /** What is known before the first effect. */
 export interface ReceiptStart {
-  readonly step: string;
+  readonly shapes: readonly StepShape[];
+  readonly restart: boolean;
   readonly mode: DeployMode;
+  readonly without: readonly Without[];
   readonly drainId: string;
   readonly by: string;
   readonly reason: string;
+  /** What the fleet is to serve, whether it is swapped or not. */
   readonly to: Build;
   readonly startedAt: Instant;
 }
 
 /** A receipt on which nothing has happened yet. */
 export function receiptOf(start: ReceiptStart): Receipt {
-  const { step, mode, drainId, by, reason, to, startedAt } = start;
+  const { shapes, restart, mode, without, drainId, by, reason, to, startedAt } = start;
   return {
     format: RECEIPT_FORMAT,
-    step,
+    step: shapes.map((one) => one.step).join(", "),
+    steps: receiptStepsOf(shapes),
+    restart,
     drainId,
     drainIds: [drainId],
     mode,
+    without: [...without],
     by,
     reason,
     startedAt,
@@ -54,6 +68,8 @@ export function receiptOf(start: ReceiptStart): Receipt {
     inFlight: [],
     waited: "unknown",
     residents: "unknown",
+    unreconciled: null,
+    cut: null,
     killed: 0,
     killedProcesses: [],
     reopened: null,
@@ -77,6 +93,9 @@ function phaseOf(turn: DeployTurn): ReceiptPhase["phase"] | undefined {
     case "look":
     case "pulse":
       return "wait";
+    case "roll":
+    case "rollGate":
+      return "roll";
     case "seal":
     case "confirm":
       return fact.kind === "notSealed" || fact.kind === "lost" ? "wait" : "seal";
@@ -85,8 +104,12 @@ function phaseOf(turn: DeployTurn): ReceiptPhase["phase"] | undefined {
       return "swap";
     case "liveGate":
       return "live";
+    case "reconcile":
+      return "reconcile";
     case "lift":
       return "reopen";
+    case "holds":
+      return "hold";
     default:
       return undefined;
   }
@@ -128,31 +151,6 @@ function endedIn(known: readonly ReceiptRun[], runIds: readonly string[], at: In
   );
 }
 
-const word = (value: string | null | undefined): string => value ?? "unknown";
-
-function residentsBefore(residents: Residents): ReceiptResident[] {
-  return residents.residents.map(({ resource, image, bootId }) => ({
-    resource,
-    imageBefore: word(image),
-    imageAfter: "unknown",
-    bootBefore: word(bootId),
-    bootAfter: "unknown",
-  }));
-}
-
-/** A boot that is older than the swap of the image reports what was there before it, so what it says of now is unknown. */
-function residentsAfter(receipt: Receipt, residents: Residents): ReceiptResident[] {
-  const before = receipt.residents === "unknown" ? [] : receipt.residents;
-  return residents.residents.map(({ resource, image, bootId }) => {
-    const known = before.find((one) => one.resource === resource);
-    const imageBefore = known?.imageBefore ?? "unknown";
-    const bootBefore = known?.bootBefore ?? "unknown";
-    const isOld = receipt.build.imageChanged !== false && word(bootId) === bootBefore;
-    const now = isOld ? { image: null, bootId: null } : { image, bootId };
-    return { resource, imageBefore, imageAfter: word(now.image), bootBefore, bootAfter: word(now.bootId) };
-  });
-}
-
 function withResidents(receipt: Receipt, turn: DeployTurn, residents: Residents): Receipt {
   const effect = turn.before.effect.do;
   const waited = waitedIn(receipt.waited, residents);
@@ -166,10 +164,19 @@ function waitedIn(known: Receipt["waited"], { waiting }: Residents): Receipt["wa
   return [...before, ...fresh.map((one) => ({ ...one, waitedMs: "unknown" as const, gaveUp: false }))];
 }
 
-/** The door opens for all who are still there. */
-function waitedUntil(waited: Receipt["waited"], at: Instant): Receipt["waited"] {
+/** The door opens for all who are still there, but for those at a resident that is held: theirs opens with its hold's end. */
+function waitedUntil(waited: Receipt["waited"], openAt: (resource: string) => Instant | null): Receipt["waited"] {
   if (waited === "unknown") return waited;
-  return waited.map((one) => (one.waitedMs === "unknown" ? { ...one, waitedMs: at - one.since } : one));
+  return waited.map((one) => {
+    const at = one.waitedMs === "unknown" ? openAt(one.resource) : null;
+    return at === null ? one : { ...one, waitedMs: at - one.since };
+  });
+}
+
+/** When each resident that was held opened. */
+function holdEndIn({ residents }: Receipt): (resource: string) => Instant | null {
+  const known = residents === "unknown" ? [] : residents;
+  return (resource) => known.find((one) => one.resource === resource)?.holdEndedAt ?? null;
 }
 
 /** Those who left before, by the registry's log. */
@@ -181,16 +188,24 @@ function gaveUpIn(waited: Receipt["waited"], rows: readonly AuditRow[]): Receipt
   });
 }
 
-function withFleet(receipt: Receipt, effect: DeployEffectName, residents: Residents): Receipt {
-  if (effect === "liveGate") return { ...receipt, residents: residentsAfter(receipt, residents) };
-  const inFlight = [...withRuns(receipt, residents)];
+/** Every process of a run streams its output to somebody: what a handoff cuts, as the residents count it themselves. */
+function cutBy({ mode, cut }: Receipt, { residents }: Residents): Receipt["cut"] {
+  return mode === "handoff" ? residents.reduce((sum, row) => sum + row.opsInFlight, 0) : cut;
+}
+
+const swapsFleet = ({ steps }: Receipt): boolean => steps.some((one) => one.step === "resident");
+
+function withFleet(before: Receipt, effect: DeployEffectName, residents: Residents): Receipt {
+  if (effect === "liveGate") return residentsAfter(before, residents);
+  const inFlight = [...withRuns(before, residents)];
+  const receipt = { ...before, cut: cutBy(before, residents) };
   if (effect !== "preflight") return { ...receipt, inFlight };
   const { build: from, generation } = residents;
   return {
     ...receipt,
     inFlight,
     residents: residentsBefore(residents),
-    build: { ...receipt.build, from, imageChanged: from.image !== receipt.build.to.image },
+    build: { ...receipt.build, from, imageChanged: swapsFleet(receipt) && from.image !== receipt.build.to.image },
     generation: { ...receipt.generation, from: generation },
   };
 }
@@ -216,7 +231,7 @@ function withUpload(receipt: Receipt, uploaded: Uploaded, at: Instant): Receipt 
   const inFlight = receipt.inFlight.map((run): ReceiptRun =>
     ids.has(run.runId) ? { ...run, endedAt: at, how: "killed" } : run,
   );
-  return { ...receipt, killedProcesses, killed: runsOf(killedProcesses), inFlight };
+  return { ...receipt, killedProcesses, killed: runsOf(killedProcesses) + killedByRestarts(receipt), inFlight };
 }
 
 const remainingOf = (drains: readonly Drain[]) =>
@@ -230,19 +245,35 @@ function withSeen(receipt: Receipt, turn: DeployTurn, seen: Seen): Receipt {
       return { ...receipt, inFlight: endedIn(receipt.inFlight, seen.runIds, seen.at) };
     case "uploaded":
       return withUpload(receipt, seen.uploaded, turn.until);
+    // A swap of the ledger or the bot ends no container: its runs live on in theirs.
+    case "rolled":
+    case "botDoor":
+      return receipt;
     case "lifted": {
-      if (turn.fact.kind !== "lifted") return receipt;
+      const { fact } = turn;
+      if (fact.kind !== "lifted") return receipt;
+      const openAt = (resource: string): Instant | null => (fact.held.includes(resource) ? null : seen.at);
       const closedMs = receipt.closed === null ? null : seen.at - receipt.closed.since;
       return {
         ...receipt,
         closedMs,
-        waited: waitedUntil(receipt.waited, seen.at),
+        waited: waitedUntil(receipt.waited, openAt),
         reopened: { at: seen.at, cause: "unknown", stillClosedBy: remainingOf(seen.remaining) },
       };
     }
+    case "reconciled":
+      return noteReconciled(receipt, seen.answer);
     case "audit":
-      return receipt;
+      return noteHoldEnds(receipt, seen.rows);
   }
+}
+
+/** Behind a seal nobody is in flight, but for those who live on: every run under a handoff, and who was left out. */
+function endedBySeal({ inFlight, mode, without }: Receipt): ReceiptRun[] {
+  return inFlight.map((run) => {
+    const livesOn = mode === "handoff" || without.some((one) => one.resource === run.resource);
+    return run.how === "inFlight" && !livesOn ? { ...run, endedAt: "unknown", how: "unknown" } : run;
+  });
 }
 
 function withFact(receipt: Receipt, { fact, after, before }: DeployTurn): Receipt {
@@ -255,12 +286,7 @@ function withFact(receipt: Receipt, { fact, after, before }: DeployTurn): Receip
     case "minted":
       return { ...receipt, drainId: fact.id, drainIds: [...receipt.drainIds, fact.id] };
     case "sealed":
-      return {
-        ...receipt,
-        inFlight: receipt.inFlight.map((run) =>
-          run.how === "inFlight" ? { ...run, endedAt: "unknown", how: "unknown" } : run,
-        ),
-      };
+      return { ...receipt, inFlight: endedBySeal(receipt) };
     case "lost":
     case "signal":
       return after.outcome === "unknown" && before.effect.do === "upload" ? { ...receipt, killed: "unknown" } : receipt;
@@ -284,9 +310,11 @@ export function noteTurn(receipt: Receipt, turn: DeployTurn): Receipt {
     until,
     why: factWhy(turn),
   };
+  const steps = noteSteps(receipt.steps, turn);
   const noted = {
     ...receipt,
-    outcome: turn.after.outcome,
+    steps,
+    outcome: overallOutcome({ steps }, turn.after),
     phases: withPhase(receipt.phases, turn),
     effects: [...receipt.effects, effect],
   };
@@ -316,10 +344,12 @@ function endedBy(run: ReceiptRun, rows: readonly AuditRow[]): ReceiptRun {
 }
 
 /** What the registry's own log adds: how each run ended, who waited, and what reopened the fleet. */
-function withAudit(receipt: Receipt, rows: readonly AuditRow[]): Receipt {
-  const reopen = rows.findLast((row) => row.what === "reopen" && row.drainId === receipt.drainId);
+function withAudit(before: Receipt, rows: readonly AuditRow[]): Receipt {
+  const receipt = noteHoldEnds(before, rows);
+  // The first one: behind a lift the record stands on for those it holds, and ends once more with the last of them.
+  const reopen = rows.find((row) => row.what === "reopen" && row.drainId === receipt.drainId);
   const inFlight = receipt.inFlight.map((run) => endedBy(run, rows));
-  const waited = gaveUpIn(receipt.waited, rows);
+  const waited = waitedUntil(gaveUpIn(receipt.waited, rows), holdEndIn(receipt));
   if (reopen === undefined) return { ...receipt, inFlight, waited };
   const stillClosedBy = receipt.reopened?.stillClosedBy ?? "unknown";
   const closedMs = receipt.closed === null ? receipt.closedMs : reopen.at - receipt.closed.since;
@@ -330,6 +360,12 @@ function withAudit(receipt: Receipt, rows: readonly AuditRow[]): Receipt {
     closedMs,
     reopened: { at: reopen.at, cause: reopen.cause ?? "unknown", stillClosedBy },
   };
+}
+
+/** Nothing was cut where nothing was swapped, and nobody knows it of an upload that is unknown. */
+function cutFor({ cut }: Receipt, { outcome }: DeployState): Receipt["cut"] {
+  if (cut === null || outcome === "landed") return cut;
+  return outcome === "none" || outcome === "refused" ? 0 : "unknown";
 }
 
 /** The finished receipt: how the deploy ended, and what is known only afterwards. */
@@ -345,7 +381,9 @@ export function finishReceipt(receipt: Receipt, state: DeployState, seen: readon
     generation,
     closedMs,
     endedAt: now,
-    outcome: state.outcome,
+    cut: cutFor(audited, state),
+    unreconciled: state.unreconciled,
+    outcome: overallOutcome(audited, state),
     result: state.stop?.kind ?? "failed",
     why: whyOf(state),
     exitCode: exitCodeOf(state),

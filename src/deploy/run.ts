@@ -1,7 +1,8 @@
 // The deploy runner: performs the one effect that each state names, hands the fact back, and ends. The order is the
 // step machine's alone; what is here is how an effect under way gives way to a signal.
 
-import { nextDeploy, type DeployFact, type DeployState } from "#core/rollout.ts";
+import { nextDeploy } from "#core/rollout.ts";
+import type { DeployFact, DeployState } from "#core/rolloutState.ts";
 import type { Instant } from "#core/time.ts";
 import type { DeployPort, Performed, Seen } from "#deploy/port.ts";
 

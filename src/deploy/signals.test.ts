@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DeployEffectName } from "#core/rollout.ts";
-import { ends, rehearse, runOf, says, viewed, type Script } from "#deploy/deployForTests.ts";
+import type { DeployEffectName } from "#core/rolloutState.ts";
+import { ends, rehearse, says, viewed, type Script } from "#deploy/deployForTests.ts";
+import { runOf } from "#deploy/recordsForTests.ts";
 
 const before: readonly DeployEffectName[] = ["preflight", "mint"];
 const closed: readonly DeployEffectName[] = ["drain", "look", "pause", "pulse", "seal", "confirm"];
@@ -44,6 +45,14 @@ test("a signal during the live gate lifts what has landed, and does not say that
   assert.equal(deployed.receipt.outcome, "landed");
   says(deployed, /^SIGINT — the swap has landed; lifts$/);
   says(deployed, /not seen served/);
+});
+
+test("a signal during the reconcile lifts what is live, and nothing is said of its containers", async (context) => {
+  const deployed = await rehearse(context, { ...signalled("reconcile"), signal: "SIGTERM" });
+  ends(deployed, "stopped", 143);
+  assert.deepEqual(deployed.effects.slice(-3), ["reconcile", "lift", "done"]);
+  says(deployed, /^SIGTERM — the swap has landed; lifts$/);
+  says(deployed, /^deployed 7b02d9e — ended by SIGTERM before its containers had reported$/);
 });
 
 test("a signal during the lift lets it end", async (context) => {

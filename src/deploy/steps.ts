@@ -1,8 +1,9 @@
-// A step of a deploy is data: its name, whether it is drained, how it swaps and what proves that it lives. Another swap
+// A step of a deploy is data: its name, how it swaps and what proves that it lives. Another swap
 // (a platform's upload, a script) stands in the same place by being another value.
 
 import type { UploadOutcome } from "#core/drain.ts";
-import type { DeployMode, Served } from "#core/rollout.ts";
+import type { DeployMode, Served } from "#core/rolloutState.ts";
+import type { StepName } from "#wire/host.ts";
 
 /** A process of a run that a swap ended, as the swap saw it die. */
 export interface Killed {
@@ -38,9 +39,7 @@ export interface Swap {
 
 /** One step of a deploy (protocol.md, "The deploy runner"). */
 export interface DeployStep {
-  readonly name: string;
-  /** Whether the fleet is drained for it. */
-  readonly drained: boolean;
+  readonly name: StepName;
   readonly swap: Swap;
   /** What is served right now. */
   live(signal: AbortSignal): Promise<Served>;

@@ -53,6 +53,8 @@ const controlOf = (more: Partial<HostControl>): HostControl => {
     hostUrl: "",
     controlToken: "",
     workerd: null,
+    ledgerUrl: null,
+    botUrl: null,
     ready: true,
   };
   return { file, status: unused, swap: unused, down: unused, roll: unused, inside: unused, ...more };
@@ -92,9 +94,9 @@ test("asked with the word of its mode; turned away is refused, unanswered is unk
     return Promise.resolve(LANDED);
   };
   const asked = embeddedSwap(() => controlOf({ swap }), BUILD);
-  for (const mode of ["drained", "undrained", "forced"] as const)
+  for (const mode of ["drained", "handoff", "undrained", "forced"] as const)
     await asked.upload({ drainId: "d1d1d1", mode }, never);
-  assert.deepEqual(modes, ["sealed", "undrained", "forced"]);
+  assert.deepEqual(modes, ["sealed", "handoff", "undrained", "forced"]);
   const failing = async (met: Error) => (await upload({ swap: () => Promise.reject(met) })).outcome;
   assert.equal(await failing(new Failure("SWAP_BUSY", "x")), "refused");
   assert.equal(await failing(new Failure("NOT_UP", "x")), "unknown");
@@ -131,6 +133,8 @@ test("only the answer to this very upload is recalled", async () => {
     swapping: null,
     lastSwap: LANDED,
     isolation: "",
+    botUrl: null,
+    parts: { ledger: null, bot: null },
     notes: [],
     containers: [],
   };

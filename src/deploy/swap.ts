@@ -1,17 +1,19 @@
 // The embedded swap: the supervisor, asked over its own socket, ends the old workerd and starts the new bundle over the
 // same storage. Everything slow was done before; what it answers is believed, and what it does not answer is unknown.
 
-import { HOST_ERRORS, type Ended, type HostBuild, type SwapAnswer } from "#wire/host.ts";
+import { HOST_ERRORS, type Ended, type HostBuild, type StepName, type SwapAnswer } from "#wire/host.ts";
 import { Failure } from "#node/failure.ts";
 import type { HostControl } from "#node/hostClient.ts";
-import type { DeployMode } from "#core/rollout.ts";
+import type { DeployMode } from "#core/rolloutState.ts";
 import type { Killed, Swap, Uploaded } from "#deploy/steps.ts";
 
 /** The word of the supervisor for each way to deploy. */
-const SWAP_MODE = { drained: "sealed", undrained: "undrained", forced: "forced" } as const satisfies Record<
-  DeployMode,
-  string
->;
+const SWAP_MODE = {
+  drained: "sealed",
+  handoff: "handoff",
+  undrained: "undrained",
+  forced: "forced",
+} as const satisfies Record<DeployMode, string>;
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -66,8 +68,8 @@ function givenUp(signal: AbortSignal): Promise<Uploaded> {
   });
 }
 
-/** The swap of a stack on this machine. `find` answers its supervisor's control anew each time, since one may follow another. */
-export function embeddedSwap(find: () => HostControl, build: HostBuild): Swap {
+/** The swap of one step of a stack on this machine. `find` answers its supervisor's control anew each time, since one may follow another. */
+export function embeddedSwap(find: () => HostControl, step: StepName, build: HostBuild): Swap {
   return {
     async upload({ drainId, mode }, signal) {
       let control: HostControl;
@@ -76,12 +78,14 @@ export function embeddedSwap(find: () => HostControl, build: HostBuild): Swap {
       } catch (error) {
         return { outcome: "none", why: wordsOf(error), killed: [], ms: null };
       }
-      const asked = control.swap({ drainId, mode: SWAP_MODE[mode], build }, signal).then(uploadedOf, uploadedOfFailure);
+      const ask = { step, drainId, mode: SWAP_MODE[mode], build };
+      const asked = control.swap(ask, signal).then(uploadedOf, uploadedOfFailure);
       return Promise.race([asked, givenUp(signal)]);
     },
     async recall(drainId) {
-      const { lastSwap } = await find().status();
-      return lastSwap?.drainId === drainId ? uploadedOf(lastSwap) : undefined;
+      const { lastSwap, parts } = await find().status();
+      const last = step === "resident" ? lastSwap : (parts[step]?.last ?? null);
+      return last?.drainId === drainId ? uploadedOf(last) : undefined;
     },
   };
 }

@@ -1,4 +1,4 @@
-// `deploy`: all (its one step here is `resident`), show, list. What a release is made with is loaded when it is asked for:
+// `deploy`: all (its one step here is `resident`), plan, show, list. What a release is made with is loaded when it is asked for:
 // it brings the bundler along.
 
 import { Command } from "commander";
@@ -16,16 +16,33 @@ interface Typed {
   readonly rollback?: boolean;
   readonly by?: string;
   readonly reason?: string;
+  readonly without?: readonly string[];
 }
 
-const askedOf = ({ dryRun, force, yes, rollback, by, reason }: Typed): DeployAsked => ({
+const askedOf = ({ dryRun, force, yes, rollback, by, reason, without }: Typed): DeployAsked => ({
   dryRun: dryRun ?? false,
   force: force ?? false,
   yes: yes ?? false,
   rollback: rollback ?? false,
   by: by ?? null,
   reason: reason ?? null,
+  without: without ?? [],
 });
+
+/** What a release is made with is loaded here, when it is asked for. */
+async function begin(cli: Cli, asked: DeployAsked): Promise<void> {
+  const { ownSources } = await import("#embed/sources.ts");
+  const { fleetPort } = await import("#deploy/fleetPort.ts");
+  const { deployAll } = await import("../deployAll.ts");
+  const confirm = confirmOn(process.stdin, cli.output.stderr);
+  await deployAll(cli, asked, { sources: ownSources(), confirm, makePort: fleetPort });
+}
+
+const HELP = `
+Ends with 0 deployed · 3 refused, or the wait ran out · 6 deployed, but a container never reported its image · 8 unknown
+whether it landed. The receipt of every deploy is kept: npx tidegate deploy show`;
+
+const eachOf = (one: string, before: readonly string[] = []): readonly string[] => [...before, one];
 
 function all(cli: Cli): Command {
   return new Command("all")
@@ -35,14 +52,16 @@ function all(cli: Cli): Command {
     .option("--yes", "with --force: do not ask")
     .option("--rollback", "deploy although the live release is newer")
     .option("--by <who>", "who deploys, in the words that every refusal repeats")
+    .option("--without <resident>", "leave one broken resident out, with a --reason; may be given again", eachOf)
     .option("--reason <text>", "why")
-    .action(async (typed: Typed) => {
-      const { ownSources } = await import("#embed/sources.ts");
-      const { fleetPort } = await import("#deploy/fleetPort.ts");
-      const { deployAll } = await import("../deployAll.ts");
-      const confirm = confirmOn(process.stdin, cli.output.stderr);
-      await deployAll(cli, askedOf(typed), { sources: ownSources(), confirm, makePort: fleetPort });
-    });
+    .addHelpText("after", HELP)
+    .action((typed: Typed) => begin(cli, askedOf(typed)));
+}
+
+function plan(cli: Cli): Command {
+  return new Command("plan")
+    .description("what this release needs and why, and which runs it would wait for; touches nothing")
+    .action(() => begin(cli, askedOf({ dryRun: true })));
 }
 
 function show(cli: Cli): Command {
@@ -77,6 +96,7 @@ export function deployCommand(cli: Cli): Command {
   return new Command("deploy")
     .description("release what this folder says, without killing the runs in flight")
     .addCommand(all(cli))
+    .addCommand(plan(cli))
     .addCommand(show(cli))
     .addCommand(list(cli));
 }

@@ -22,7 +22,14 @@ interface Closing {
 }
 
 function closingOf(cli: Cli, { fleet, bearers, clock }: FleetAccess): Closing {
-  const body = { minutes: DRAIN_MINUTES, by: cli.who, reason: "tidegate down", deploy: false, build: null };
+  const body = {
+    minutes: DRAIN_MINUTES,
+    by: cli.who,
+    reason: "tidegate down",
+    deploy: false,
+    build: null,
+    without: [],
+  };
   // A lifted id closes nothing ever again: whoever slips in after the lift is waited for under a new one.
   let id = mintDrainId();
   let renewedAt: number | null = null;

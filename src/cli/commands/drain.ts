@@ -3,13 +3,15 @@
 
 import type { Command } from "commander";
 import type { Drain } from "#core/drain.ts";
+import type { UndrainSaid } from "#client/fleet.ts";
 import { parseDrainRequest, type DrainBody, type Drains } from "#wire/drain.ts";
+import { shortNameOf } from "#wire/names.ts";
 import type { Cli } from "../cli.ts";
 import { CliError, EXIT } from "../exit.ts";
 import { mintDrainId } from "../ids.ts";
-import { bannerLines, drainWords } from "../render/fleetBanner.ts";
-import { runTable, suspectLines } from "../render/statusScreen.ts";
+import { drainWords } from "../render/fleetBanner.ts";
 import { instantWords } from "../render/times.ts";
+import { drainLog, drainRelease, drainStatus } from "./drainLooks.ts";
 
 interface StartWishes {
   readonly minutes: string;
@@ -18,7 +20,7 @@ interface StartWishes {
 }
 
 /** The request as it is sent; throws, naming the option, for what would be refused. */
-function checked(cli: Cli, body: Omit<DrainBody, "minutes" | "deploy" | "build">, minutes: string): DrainBody {
+function checked(cli: Cli, body: Pick<DrainBody, "id" | "by" | "reason">, minutes: string): DrainBody {
   const { capMinutes } = cli.access().budgets;
   const value: unknown = /^-?\d+(\.\d+)?$/.test(minutes) ? Number(minutes) : minutes;
   const parsed = parseDrainRequest({ ...body, minutes: value }, capMinutes);
@@ -64,6 +66,20 @@ async function extend(cli: Cli, id: string | undefined, minutes: string): Promis
   told(cli, await fleet.drain({ ...checked(cli, { id: drain.id, by, reason }, minutes), deploy }));
 }
 
+/** What a lift has left closed: residents that its own deploy still holds, and what others closed. */
+function tellLifted(cli: Cli, { remaining, held, heldUntil, now }: UndrainSaid, id: string | null): void {
+  const others = remaining.filter((drain) => drain.id !== id);
+  for (const resource of held) {
+    const name = shortNameOf(resource);
+    const end = heldUntil === null ? "" : `, or opens ${instantWords(heldUntil, now)}`;
+    cli.output.data(`${name} stays closed until it reports its image${end}`);
+    cli.output.data(`  open it now: npx tidegate drain release ${name} --reason "…"`);
+  }
+  if (others.length === 0) return cli.output.data(held.length === 0 ? "fleet reopened" : "the others are open");
+  cli.output.data("lifted; the fleet stays closed by:");
+  for (const line of others.flatMap((other) => drainWords(other, now))) cli.output.data(`  ${line}`);
+}
+
 async function lift(cli: Cli, id: string | undefined, wishes: { force?: boolean }): Promise<void> {
   const { fleet } = cli.access();
   const force = wishes.force === true;
@@ -75,25 +91,8 @@ async function lift(cli: Cli, id: string | undefined, wishes: { force?: boolean 
   else if (said.kind === "deferred") {
     const at = said.deferredUntil === null ? "by itself" : instantWords(said.deferredUntil, said.now);
     cli.output.data(`an upload may still land under this drain: the fleet reopens ${at}`);
-  } else if (said.remaining.length === 0) cli.output.data("fleet reopened");
-  else {
-    cli.output.data("lifted; the fleet stays closed by:");
-    for (const line of said.remaining.flatMap((other) => drainWords(other, said.now))) cli.output.data(`  ${line}`);
-  }
+  } else tellLifted(cli, said, drain?.id ?? null);
   if (said.kind === "deferred") cli.exit(EXIT.refused);
-}
-
-async function status(cli: Cli): Promise<void> {
-  const { fleet, url } = cli.access();
-  const residents = await fleet.residents({ fresh: true });
-  if (cli.options().json) {
-    const { now, draining, drains, runs, attaching, quietBy } = residents;
-    return cli.output.data(JSON.stringify({ now, draining, drains, runs, attaching, quietBy }, null, 2));
-  }
-  const { runs, now } = residents;
-  const table = runs.length === 0 ? [] : ["", ...runTable(runs, now)];
-  for (const line of [...bannerLines({ kind: "read", residents, url }), ...table, ...suspectLines(runs, now)])
-    cli.output.data(line);
 }
 
 /** Adds the commands. */
@@ -101,8 +100,8 @@ export function addDrain(program: Command, cli: Cli): void {
   const drain = program.command("drain").description("close the fleet to new runs; those in flight go on");
   drain
     .command("status")
-    .description("what closes the fleet, and what is in flight")
-    .action(() => status(cli));
+    .description("who closes the fleet, why and until when; what is in flight, who is held, who waits")
+    .action(() => drainStatus(cli));
   drain
     .command("start")
     .description("close it, with an end")
@@ -122,4 +121,15 @@ export function addDrain(program: Command, cli: Cli): void {
     .argument("[id]", "which one, where more than one stands")
     .option("--force", "lift every live drain (admin)")
     .action((id: string | undefined, wishes: { force?: boolean }) => lift(cli, id, wishes));
+  drain
+    .command("release")
+    .description("open one resident that a reopening waits for, without its report")
+    .argument("<resident>", "a repository of `repo list`; its name alone is enough")
+    .requiredOption("--reason <text>", "why, for the log")
+    .action((typed: string, wishes: { reason: string }) => drainRelease(cli, typed, wishes));
+  drain
+    .command("log")
+    .description("who closed, sealed, held and opened what, when and why; the newest last")
+    .option("--limit <n>", "how many of the newest rows", "50")
+    .action((wishes: { limit: string }) => drainLog(cli, wishes));
 }

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { resourceOf, resourceSchema, shortNameOf } from "#wire/names.ts";
 import type { Residents } from "#wire/fleet.ts";
 import type { Cli } from "../cli.ts";
+import { confirmOn } from "../confirm.ts";
 import { asRunFailure, CliError } from "../exit.ts";
 import { bannerLines } from "../render/fleetBanner.ts";
 import { residentTable } from "../render/statusScreen.ts";
@@ -11,6 +12,7 @@ import { resolveRepo } from "../repoName.ts";
 import { repositoryOf } from "../repository.ts";
 import { runInFleet } from "../runInFleet.ts";
 import { mintShortId } from "../ids.ts";
+import { repoRebuild, type RebuildWishes } from "./repoRebuild.ts";
 
 interface AddWishes {
   readonly name?: string;
@@ -65,7 +67,7 @@ async function list(cli: Cli): Promise<void> {
   }
   const drained = residents.drains.length > 0 ? [...bannerLines({ kind: "read", residents, url }), ""] : [];
   for (const line of drained) cli.output.data(line);
-  for (const line of residentTable(residents.residents, headers)) cli.output.data(line);
+  for (const line of residentTable(residents, headers)) cli.output.data(line);
   if (residents.residents.length === 0)
     cli.output.say("tidegate: no repository yet: npx tidegate repo add <path or url>");
 }
@@ -145,8 +147,17 @@ export function addRepo(program: Command, cli: Cli): void {
     .argument("<repo>")
     .action((name: string) => remove(cli, name));
   repo
+    .command("rebuild")
+    .description("give a repository a new container and a fresh mirror; its commands and its place in the fleet stay")
+    .argument("<repo>")
+    .option("--force", "end the runs in flight there, named first")
+    .option("--yes", "with --force: do not ask")
+    .action((name: string, wishes: RebuildWishes) =>
+      repoRebuild(cli, name, wishes, confirmOn(process.stdin, cli.output.stderr)),
+    );
+  repo
     .command("test")
-    .description("run a repository's test command; a drained fleet answers at once, with why")
+    .description("run a repository's test command; a closed repository answers at once, with why and until when, and 3")
     .argument("<repo>")
     .option("--wait", "wait for the fleet to reopen instead")
     .action((name: string, wishes: { wait?: boolean }) =>

@@ -1,7 +1,7 @@
 // What every screen of the fleet says first: open, or closed by whom, why, since when and until when. What could not be
 // read is unknown, never open.
 
-import { endOf, type Drain } from "#core/drain.ts";
+import { endOf, saidEnd, type Drain } from "#core/drain.ts";
 import { shortNameOf } from "#wire/names.ts";
 import type { Residents } from "#wire/fleet.ts";
 import type { Instant } from "#core/time.ts";
@@ -25,17 +25,29 @@ export function fleetWord(read: FleetRead): string {
     : "reopening — some residents still closed";
 }
 
-/** One drain in words. A deploy's record ends sooner than it says when its deployer falls silent. */
+/** When a record ends by itself. A deploy's ends sooner than it says when its deployer falls silent, and at its phase's bound. */
+function endWords(drain: Drain, now: Instant): string {
+  const last = `ends by itself ${instantWords(saidEnd(drain), now)}`;
+  const end = endOf(drain);
+  if (end.cause === "pulse") return `${last} (by ${instantWords(end.at, now)} if its deployer falls silent)`;
+  return end.cause === "bound" ? `${last}; backstop ${instantWords(drain.until, now)}` : last;
+}
+
+/** One drain in words: who, why, since when, in which phase since when, and its end. */
 export function drainWords(drain: Drain, now: Instant): string[] {
   const what = drain.deploy ? `deploy, ${drain.phase}` : "drain";
-  const end = endOf(drain);
-  const sooner = end.cause !== "expired" ? ` (by ${instantWords(end.at, now)} if its deployer falls silent)` : "";
+  const phase =
+    drain.deploy && drain.phase !== "draining" ? `, ${drain.phase} since ${instantWords(drain.phaseSince, now)}` : "";
   const holds =
     drain.holds.length > 0 ? [`waits for the image report of ${drain.holds.map(shortNameOf).join(", ")}`] : [];
+  const without = drain.without.map(
+    ({ resource, reason }) => `without ${shortNameOf(resource)}: ${shortened(reason, 200)}`,
+  );
   return [
     `${what} by ${shortened(drain.by, 80)}: ${shortened(drain.reason, 200)}`,
-    `since ${instantWords(drain.since, now)}   ends by itself ${instantWords(drain.until, now)}${sooner}`,
+    `since ${instantWords(drain.since, now)}${phase}   ${endWords(drain, now)}`,
     ...holds,
+    ...without,
     `id ${drain.id}`,
   ];
 }

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MINUTE, SECOND } from "#core/time.ts";
 import { ResidentDrainingError } from "#client/drainingError.ts";
-import type { RunEnd, Verdict } from "#client/run.ts";
+import type { Verdict } from "#client/execution.ts";
+import type { RunEnd } from "#client/run.ts";
 import { Failure } from "#node/failure.ts";
 import { problemOf, TidegateError } from "#wire/errors.ts";
 import type { WatchFrame } from "#wire/fleet.ts";
@@ -13,7 +14,17 @@ import { eventLine, isNews } from "./eventLine.ts";
 import { plain, shortened } from "./plain.ts";
 import { problemJson, problemLines, problemWords } from "./problem.ts";
 import { runChanges } from "./runChanges.ts";
-import { endLines, notStartedHint, openingWords, verdictWords, waitWords, workWords } from "./runLines.ts";
+import {
+  endLines,
+  notStartedHint,
+  openingWords,
+  replacedWords,
+  resetWords,
+  transportWords,
+  verdictWords,
+  waitWords,
+  workWords,
+} from "./runLines.ts";
 import { auditRow, NOW, runRow } from "./screensForTests.ts";
 import { table } from "./table.ts";
 import { instantWords, spanWords } from "./times.ts";
@@ -110,10 +121,23 @@ test("each verdict that an exit code does not say is said", () => {
   assert.equal(said({ kind: "finished", exit: 0, signal: null }), null);
   assert.match(said({ kind: "finished", exit: 143, signal: "SIGTERM" }) ?? "", /SIGTERM/);
   assert.match(said({ kind: "leaseSpent" }) ?? "", /the lease of 45m is over/);
-  assert.match(said({ kind: "replaced" }) ?? "", /--resume/);
+  assert.match(said({ kind: "replaced", by: "container" }) ?? "", /^container replaced — .*--resume/);
+  assert.match(said({ kind: "replaced", by: "transport" }) ?? "", /out of reach .* not known$/);
   assert.match(said({ kind: "stopped" }) ?? "", /free/);
   assert.equal(said({ kind: "notStarted", why: "x: not found" }), "x: not found");
   assert.match(said({ kind: "failed", why: "that" }) ?? "", /that/);
+});
+
+test("control reset and container replaced are two words, and a silence is neither", () => {
+  assert.equal(resetWords(), "control reset — picking up the output where it stood");
+  assert.equal(replacedWords(["sh", "-c", "make resume"]), "container replaced — goes on by make resume");
+  assert.equal(replacedWords(["claude", "-p", "go on"]), "container replaced — goes on by claude -p go on");
+  const note = { silentMs: 4 * MINUTE, failures: 2, goesOn: true, why: "nobody serves this fleet now" };
+  assert.equal(
+    transportWords(note),
+    "nothing heard of the run for 4 min (nobody serves this fleet now) — attaching again, 2 of 3",
+  );
+  assert.match(transportWords({ ...note, goesOn: false }), /now\)$/);
 });
 
 test("a registration that could not be given back is named, with what ends it", () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Receipt } from "#wire/receipt.ts";
+import { receiptSchema, type Receipt } from "#wire/receipt.ts";
 import { receiptLines, receiptTable } from "./receipt.ts";
 
 const AT = Date.UTC(2026, 8, 17, 4, 44);
@@ -14,6 +14,7 @@ const RECEIPT: Receipt = {
   drainId: "d1d1d1d1",
   drainIds: ["d1d1d1d1"],
   mode: "drained",
+  without: [],
   by: "ci",
   reason: "deploy 7b02d9e",
   startedAt: AT,
@@ -39,8 +40,21 @@ const RECEIPT: Receipt = {
   ],
   waited: "unknown",
   residents: [
-    { resource: "repo:local/sample", imageBefore: "a41b", imageAfter: "c9e0", bootBefore: "b1", bootAfter: "unknown" },
+    {
+      resource: "repo:local/sample",
+      imageBefore: "a41b",
+      imageAfter: "c9e0",
+      bootBefore: "b1",
+      bootAfter: "unknown",
+      reconcile: "restarted",
+      why: null,
+      killed: 0,
+      hold: "reported",
+      holdEndedAt: AT + 25 * MINUTE,
+    },
   ],
+  unreconciled: null,
+  cut: null,
   killed: 0,
   killedProcesses: [],
   reopened: { at: AT + 25 * MINUTE, cause: "lifted", stillClosedBy: [] },
@@ -59,7 +73,7 @@ test("a deploy that landed", () => {
     /reopened +05:09:00Z, lifted, closed 25m/,
     /in flight +r1 {3}sample {3}cli:r1 {3}ended, given back {3}04:45:00Z/,
     /phases +wait 24m/,
-    /boot b1 → unknown/,
+    /boot b1 → unknown {3}restarted, reported 05:09:00Z/,
     /waited +unknown: the registry does not say/,
     /killed +0/,
     /kept in +\/x\//,
@@ -126,6 +140,62 @@ test("a deploy of which little is known, and one that killed", () => {
     },
   }).join("\n");
   assert.match(held, /still closed +by ann \(audit\) until 04:44:00Z/);
+});
+
+test("what the reconcile came to at each resident, how its hold ended, who was left out, and what was cut", () => {
+  const [one] = RECEIPT.residents === "unknown" ? [] : RECEIPT.residents;
+  assert.ok(one);
+  const resident = (name: string, more: Partial<typeof one>) => ({ ...one, resource: `repo:local/${name}`, ...more });
+  const text = receiptLines({
+    ...RECEIPT,
+    mode: "handoff",
+    cut: 2,
+    without: [{ resource: "repo:local/broken", reason: "its disk" }],
+    unreconciled: "no answer",
+    residents: [
+      resident("current", { reconcile: "current", hold: "none", holdEndedAt: null }),
+      resident("stale", { reconcile: "deferred", why: "1 process is alive in it", hold: "bound", killed: 2 }),
+      resident("person", { reconcile: "error", why: "no answer", hold: "released" }),
+      resident("admin", { reconcile: "stale", hold: "lifted" }),
+      resident("still", { reconcile: "asked", hold: "held", holdEndedAt: null }),
+      resident("idle", { reconcile: "inactive", hold: "unknown", holdEndedAt: null }),
+      resident("old", { reconcile: "unknown", hold: "none", holdEndedAt: null }),
+    ],
+  }).join("\n");
+  for (const words of [
+    /^deploy d1d1d1d1 {3}resident {3}deployed \(handoff\)$/m,
+    /current {3}image a41b → c9e0 {3}boot b1 → unknown {3}current, no restart$/m,
+    /not restarted yet \(1 process is alive in it\), opened at its bound without a report: stale 05:09:00Z, its restart ended 2 processes of runs$/m,
+    /cannot be reached \(no answer\), released by a person 05:09:00Z$/m,
+    /its object runs an older Worker, lifted by an admin's force 05:09:00Z$/m,
+    /has not answered, still closed when last seen$/m,
+    /no container runs, how its hold ended is unknown$/m,
+    /old {3}image a41b → c9e0 {3}boot b1 → unknown$/m,
+    /left out +broken: its disk$/m,
+    /reconcile +not done: no answer$/m,
+    /cut +2 streams of output, picked up again$/m,
+  ])
+    assert.match(text, words);
+  const unread = receiptLines({ ...RECEIPT, residents: "unknown", unreconciled: "over", closed: null }).join("\n");
+  assert.match(unread, /residents +unknown\n +reconcile +not done: over/);
+  assert.match(unread, /closed +never: the drain was not granted/);
+});
+
+test("a receipt of an earlier build is read, and says nothing of what that build did not know", () => {
+  const { without, unreconciled, cut, residents, ...old } = RECEIPT;
+  assert.deepEqual([without, unreconciled, cut], [[], null, null]);
+  const rows = (residents === "unknown" ? [] : residents).map(
+    ({ resource, imageBefore, imageAfter, bootBefore, bootAfter }) => ({
+      resource,
+      imageBefore,
+      imageAfter,
+      bootBefore,
+      bootAfter,
+    }),
+  );
+  const read = receiptSchema.parse({ ...old, residents: rows });
+  assert.match(receiptLines(read).join("\n"), /sample {3}image a41b → c9e0 {3}boot b1 → unknown$/m);
+  assert.doesNotMatch(receiptLines(read).join("\n"), /cut|left out|reconcile/);
 });
 
 test("past deploys are a table", () => {

@@ -12,6 +12,32 @@ const at = (instant: Instant | "unknown" | null): string =>
   typeof instant === "number" ? clockOf(instant) : (instant ?? "—");
 const change = (from: string, to: string): string => (from === to ? from : `${from} → ${to}`);
 
+type Resident = Exclude<Receipt["residents"], "unknown">[number];
+
+const RECONCILE_WORDS: Readonly<Record<Resident["reconcile"], string>> = {
+  restarted: "restarted",
+  current: "current, no restart",
+  inactive: "no container runs",
+  deferred: "not restarted yet",
+  stale: "its object runs an older Worker",
+  error: "cannot be reached",
+  asked: "has not answered",
+  unknown: "",
+};
+
+const HOLD_WORDS: Readonly<Record<Resident["hold"], string>> = {
+  reported: "reported",
+  bound: "opened at its bound without a report: stale",
+  released: "released by a person",
+  lifted: "lifted by an admin's force",
+  held: "still closed when last seen",
+  none: "",
+  unknown: "how its hold ended is unknown",
+};
+
+/** As much of a boot's id as tells two apart. */
+const shortBoot = (id: string): string => id.slice(0, 8);
+
 const END_WORDS: Readonly<Record<Receipt["inFlight"][number]["how"], string>> = {
   released: "ended, given back",
   leaseEnded: "its lease ended",
@@ -41,7 +67,14 @@ function shapeRows({ build, generation }: Receipt): Row[] {
 
 function closedRows({ closed, mode, closedMs, reopened }: Receipt): Row[] {
   if (closed === null)
-    return [["closed", mode === "drained" ? "never: the drain was not granted" : "never: this deploy did not drain"]];
+    return [
+      [
+        "closed",
+        mode === "drained" || mode === "handoff"
+          ? "never: the drain was not granted"
+          : "never: this deploy did not drain",
+      ],
+    ];
   const open = reopened === null ? "unknown: see `npx tidegate drain status`" : `${at(reopened.at)}, ${reopened.cause}`;
   const long = typeof closedMs === "number" ? `, closed ${formatDuration(closedMs)}` : "";
   const still = reopened === null || reopened.stillClosedBy === "unknown" ? [] : reopened.stillClosedBy;
@@ -64,15 +97,32 @@ function runRows({ inFlight }: Receipt): Row[] {
   return table(["", "", "", "", ""], cells, false).map((line, index): Row => [index === 0 ? "in flight" : "", line]);
 }
 
-function residentRows({ residents }: Receipt): Row[] {
-  if (residents === "unknown") return [["residents", "unknown"]];
-  return residents.map((one, index): Row => {
+/** What the reconcile came to at one resident, and how its hold ended; nothing where neither was. */
+function reconcileWords({ reconcile, why, hold, holdEndedAt, killed }: Resident): string {
+  const ended = holdEndedAt === null ? "" : ` ${at(holdEndedAt)}`;
+  return [
+    `${RECONCILE_WORDS[reconcile]}${why === null ? "" : ` (${why})`}`,
+    hold === "none" ? "" : `${HOLD_WORDS[hold]}${ended}`,
+    killed === 0 ? "" : `its restart ended ${killed} process${killed === 1 ? "" : "es"} of runs`,
+  ]
+    .filter((part) => part.trim() !== "")
+    .join(", ");
+}
+
+function residentRows({ residents, unreconciled, without }: Receipt): Row[] {
+  const left = without.map(({ resource, reason }): Row => ["left out", `${shortNameOf(resource)}: ${reason}`]);
+  const undone = unreconciled === null ? [] : [["reconcile", `not done: ${unreconciled}`] as const];
+  if (residents === "unknown") return [["residents", "unknown"], ...left, ...undone];
+  const each = residents.map((one, index): Row => {
+    const words = reconcileWords(one);
     const image = `image ${change(one.imageBefore, one.imageAfter)}`;
+    const boot = `boot ${change(shortBoot(one.bootBefore), shortBoot(one.bootAfter))}`;
     return [
       index === 0 ? "residents" : "",
-      `${shortNameOf(one.resource)}   ${image}   boot ${change(one.bootBefore, one.bootAfter)}`,
+      `${shortNameOf(one.resource)}   ${image}   ${boot}${words === "" ? "" : `   ${words}`}`,
     ];
   });
+  return [...each, ...left, ...undone];
 }
 
 function waitedRow({ waited }: Receipt): Row {
@@ -84,17 +134,19 @@ function waitedRow({ waited }: Receipt): Row {
   return ["waited", each.length === 0 ? "nobody" : each.join(", ")];
 }
 
-function killedRows({ killed, killedProcesses }: Receipt): Row[] {
+function killedRows({ killed, killedProcesses, cut }: Receipt): Row[] {
   const dead = killedProcesses.map((one): Row => [
     "",
     `pid ${one.pid}   ${one.runId}   ${shortNameOf(one.resource)}   ${one.command}`,
   ]);
-  return [["killed", String(killed)], ...dead];
+  const streams: Row[] =
+    cut === null ? [] : [["cut", `${cut} stream${cut === 1 ? "" : "s"} of output, picked up again`]];
+  return [...streams, ["killed", String(killed)], ...dead];
 }
 
 /** The receipt's lines. `file` is where it is kept, where that is of use. */
 export function receiptLines(receipt: Receipt, file: string | null = null): string[] {
-  const { phases, result, why, drainId, step, by, startedAt, endedAt, outcome } = receipt;
+  const { phases, result, why, drainId, step, by, startedAt, endedAt, outcome, mode } = receipt;
   const took =
     endedAt === null
       ? "not ended: it goes on, or its deployer was killed"
@@ -114,7 +166,7 @@ export function receiptLines(receipt: Receipt, file: string | null = null): stri
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   return [
-    `deploy ${drainId}   ${step}   ${result}`,
+    `deploy ${drainId}   ${step}   ${result}${mode === "drained" ? "" : ` (${mode})`}`,
     ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${plain(value)}`.trimEnd()),
   ];
 }

@@ -2,7 +2,9 @@
 
 import { clockOf, hourMinuteOf, formatDuration, type Instant, type Ms } from "#core/time.ts";
 import type { Attached, WaitNote } from "#client/attach.ts";
-import type { RunEnd, Verdict } from "#client/run.ts";
+import { LIMIT } from "#core/budgets.ts";
+import type { TransportNote, Verdict } from "#client/execution.ts";
+import type { RunEnd } from "#client/run.ts";
 import type { Work } from "#wire/attach.ts";
 import { shortNameOf } from "#wire/names.ts";
 import { shortened } from "./plain.ts";
@@ -28,6 +30,24 @@ export function startWords({ binding }: Attached, now: Instant): string {
   return `run ${runId} on ${shortNameOf(resource)}, thread ${threadKey}, branch ${branch}; lease until ${instantWords(leaseUntil, now)}`;
 }
 
+/** The way to the container was gone and the container was not: nothing of the run is lost. */
+export function resetWords(): string {
+  return "control reset — picking up the output where it stood";
+}
+
+/** A standing transport failure: what is known of the run, and what is done about it. */
+export function transportWords({ silentMs, failures, goesOn, why }: TransportNote): string {
+  const next = goesOn ? ` — attaching again, ${failures} of ${LIMIT.tries}` : "";
+  return `nothing heard of the run for ${spanWords(silentMs)} (${shortened(why, 200)})${next}`;
+}
+
+/** The container was replaced under the run, and what goes on in the new one. A shell's line is said as it was typed. */
+export function replacedWords(command: readonly string[]): string {
+  const [shell, flag, line = ""] = command;
+  const typed = shell === "sh" && flag === "-c" && command.length === 3 ? line : command.join(" ");
+  return `container replaced — goes on by ${shortened(typed, 120)}`;
+}
+
 const commits = (n: number): string => (n === 1 ? "1 commit" : `${n} commits`);
 
 /** The work that stays. */
@@ -49,7 +69,9 @@ export function verdictWords(verdict: Verdict, leaseMs: Ms | null): string | nul
     case "leaseSpent":
       return `the lease${leaseMs === null ? "" : ` of ${formatDuration(leaseMs)}`} is over: its processes are ended`;
     case "replaced":
-      return "the container was replaced under the run, and it has no --resume command";
+      return verdict.by === "container"
+        ? "container replaced — the run ends here, since it has no --resume command"
+        : "the run was out of reach for too long and ends here as replaced; what its command came to is not known";
     case "refused":
       return null;
     case "failed":

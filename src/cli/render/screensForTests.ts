@@ -23,7 +23,7 @@ export function drainOf(
   } = more;
   const answer = decideDrain(
     EMPTY_BOOK,
-    { id, minutes: length, by, reason, deploy, build: null, principal: "drain" },
+    { id, minutes: length, by, reason, deploy, build: null, without: [], principal: "drain" },
     since,
   );
   if (answer.kind !== "created") throw new Error("a new drain is created");
@@ -59,6 +59,7 @@ export function residentRow(more: Partial<ResidentRow> = {}): ResidentRow {
     url: "/src/app",
     state: "ready",
     readiness: "ready",
+    hold: null,
     readable: true,
     ...commands,
     ...counts,

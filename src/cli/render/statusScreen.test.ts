@@ -100,6 +100,28 @@ test("a fleet that reopens resident by resident is neither open nor drained", ()
   assert.match(bannerLines(fleet).join("\n"), /waits for the image report of app/);
 });
 
+test("a phase with its own bound names it, and what stands behind it; who is left out is named too", () => {
+  const swapping = {
+    ...drainOf({ deploy: true, since: NOW - MINUTE }),
+    phase: "swapping" as const,
+    phaseSince: NOW - MINUTE,
+    phaseUntil: NOW + 14 * MINUTE,
+    without: [{ resource: "repo:local/broken", reason: "its disk" }],
+  };
+  assert.deepEqual(drainWords(swapping, NOW).slice(0, 3), [
+    "deploy, swapping by lee@host: release 3f9c",
+    "since 05:07Z, 1 min ago, swapping since 05:07Z, 1 min ago   ends by itself 05:22Z, in 14 min; backstop 05:48Z, in 40 min",
+    "without broken: its disk",
+  ]);
+});
+
+test("the screen shows who is held, for how long, to when, and what it last said", () => {
+  const hold = { drainId: "d", since: NOW - MINUTE, until: NOW + 9 * MINUTE, askedAt: null, said: null };
+  const text = statusScreen(read({ residents: [residentRow({ hold, imageReport: "pending" })] }), NOW).join("\n");
+  assert.match(text, /^app +1 min +05:17Z, in 9 min +not yet +nothing yet$/m);
+  assert.doesNotMatch(statusScreen(read({ residents: [residentRow()] }), NOW).join("\n"), /HELD/);
+});
+
 test("the one document has the state in a word", () => {
   assert.equal(JSON.parse(JSON.stringify(statusJson(read()))).state, "open");
 });

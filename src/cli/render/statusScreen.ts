@@ -1,5 +1,6 @@
 // The one screen: the banner, residents, runs in flight, suspects, the last events, and when all this was read.
 
+import { closes, type Drain } from "#core/drain.ts";
 import { clockOf, type Instant } from "#core/time.ts";
 import type { AuditRow, ResidentRow, Residents, RunRow } from "#wire/fleet.ts";
 import type { HostStatus } from "#wire/host.ts";
@@ -18,11 +19,20 @@ export interface StatusView {
   readonly readAt: Instant;
 }
 
+/** What closes a resident comes before how it is: also one that cannot be read refuses. */
+function stateWords({ resource, readable, readiness }: ResidentRow, drains: readonly Drain[]): string {
+  const isClosed = drains.some((drain) => closes(drain, resource));
+  return isClosed && !readable ? "drained — attach refused, unreadable" : readiness;
+}
+
 /** The residents' rows. */
-export function residentTable(residents: readonly ResidentRow[], headers = true): string[] {
+export function residentTable(
+  { residents, drains }: Pick<Residents, "residents" | "drains">,
+  headers = true,
+): string[] {
   const rows = residents.map((row) => [
     shortNameOf(row.resource),
-    row.readiness,
+    stateWords(row, drains),
     row.image === null ? row.imageReport : `${row.image.slice(0, 7)} ${row.imageReport}`,
     `${row.runsInFlight}${row.attaching > 0 ? ` +${row.attaching} attaching` : ""}`,
     row.resource,
@@ -43,8 +53,26 @@ export function runTable(runs: readonly RunRow[], now: Instant, headers = true):
   return table(["RUN", "RESIDENT", "THREAD", "STATE", "AGE", "LEASE LEFT"], rows, headers);
 }
 
+/** The residents whose report a reopening waits for: for how long, to when at the latest, and what they last said. */
+export function holdTable(residents: readonly ResidentRow[], now: Instant): string[] {
+  const rows = residents.flatMap(({ resource, hold }) =>
+    hold === null
+      ? []
+      : [
+          [
+            shortNameOf(resource),
+            spanWords(now - hold.since),
+            instantWords(hold.until, now),
+            hold.askedAt === null ? "not yet" : `${spanWords(now - hold.askedAt)} ago`,
+            hold.said ?? "nothing yet",
+          ],
+        ],
+  );
+  return rows.length === 0 ? [] : table(["HELD", "FOR", "OPENS AT THE LATEST", "ASKED", "SAID"], rows, true);
+}
+
 /** The runs that wait at the closed door, in order of arrival. */
-function waitingTable({ waiting }: Pick<Residents, "waiting">, now: Instant): string[] {
+export function waitingTable({ waiting }: Pick<Residents, "waiting">, now: Instant): string[] {
   const rows = waiting.map((one, index) => [
     String(index + 1),
     one.runId,
@@ -72,6 +100,10 @@ function hostLines(host: HostStatus | null, now: Instant): string[] {
   return [`host      ${up}   workerd ${host.workerdPid ?? "down"}   containers: ${host.isolation}${swap}`];
 }
 
+/** Each of these parts that has lines, with an empty line before it. */
+export const parted = (...parts: readonly (readonly string[])[]): string[] =>
+  parts.flatMap((lines) => (lines.length === 0 ? [] : ["", ...lines]));
+
 /** The screen's lines. */
 export function statusScreen(view: StatusView, hostNow: Instant): string[] {
   const { fleet, host, events, readAt } = view;
@@ -83,11 +115,13 @@ export function statusScreen(view: StatusView, hostNow: Instant): string[] {
   return [
     ...head,
     "",
-    ...(residents.length === 0 ? empty : residentTable(residents)),
-    ...(runs.length === 0 ? [] : ["", ...runTable(runs, now)]),
-    ...suspectLines(runs, now),
-    ...(waiting.length === 0 ? [] : ["", ...waitingTable({ waiting }, now)]),
-    ...(events.length === 0 ? [] : ["", "EVENTS", ...events.map(eventLine)]),
+    ...(residents.length === 0 ? empty : residentTable(fleet.residents)),
+    ...parted(
+      runs.length === 0 ? [] : [...runTable(runs, now), ...suspectLines(runs, now)],
+      holdTable(residents, now),
+      waiting.length === 0 ? [] : waitingTable({ waiting }, now),
+      events.length === 0 ? [] : ["EVENTS", ...events.map(eventLine)],
+    ),
     "",
     ...foot,
   ];

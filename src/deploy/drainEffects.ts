@@ -1,0 +1,93 @@
+// Closing and keeping closed: the registry's drain first, since only it can refuse, then the bot's copy under the same id.
+// While something else is waited for the same renewal goes on as a beat, so that a long swap keeps its door closed.
+
+import { CLOCK, REAL, type Budgets } from "#core/budgets.ts";
+import { pulseMinutes, type Build, type Without } from "#core/drain.ts";
+import type { DeployFact, DeployState } from "#core/rolloutState.ts";
+import { MINUTE, type Instant } from "#core/time.ts";
+import type { DrainBody } from "#wire/drain.ts";
+import { factOfFailure, within, wordsOf } from "#deploy/facts.ts";
+import type { BotDoor, FleetDoor } from "#deploy/fleetDoor.ts";
+import type { Performed } from "#deploy/port.ts";
+
+/** What closes with. */
+export interface DrainParts {
+  readonly fleet: Pick<FleetDoor, "drain">;
+  /** The bot of this stack; null where none is part of it. */
+  readonly bot: BotDoor | null;
+  readonly budgets: Budgets;
+  readonly clock: { now(): Instant; sleep(ms: number, signal?: AbortSignal): Promise<void> };
+  /** `build`: what this deploy brings the fleet; null when it is not the fleet that it swaps. */
+  readonly asker: { readonly by: string; readonly reason: string; readonly build: Build | null };
+  readonly without: readonly Without[];
+}
+
+/**
+ * What a bot that could not be closed means: only a bearer that may not is an answer. Any other refusal speaks of a copy that
+ * the registry, which has just granted this drain, will have it drop: it is asked again like a bot that is silent.
+ */
+export function factOfBot(error: unknown): DeployFact {
+  const fact = factOfFailure(error);
+  const why = `the bot: ${"why" in fact ? fact.why : wordsOf(error)}`;
+  return fact.kind === "denied" ? { kind: "denied", why } : { kind: "lost", why };
+}
+
+async function ask(parts: DrainParts, state: DeployState, minutes: number, signal: AbortSignal): Promise<Performed> {
+  const { by, reason, build } = parts.asker;
+  const id = state.drainId;
+  const body: DrainBody = { id, minutes, by, reason, deploy: true, build, without: [...parts.without] };
+  let fact: DeployFact;
+  try {
+    fact = { kind: "drained", drain: (await parts.fleet.drain(body, within(REAL.requestMs, signal))).drain };
+  } catch (error) {
+    return { fact: factOfFailure(error) };
+  }
+  if (parts.bot === null) return { fact };
+  try {
+    await parts.bot.drain(body, within(REAL.requestMs, signal));
+    return { fact, seen: [{ kind: "botDoor", closed: true, why: null }] };
+  } catch (error) {
+    return { fact: factOfBot(error) };
+  }
+}
+
+/** `POST /drain` for the whole wait and its margin. */
+export function drain(parts: DrainParts, state: DeployState, signal: AbortSignal): Promise<Performed> {
+  return ask(parts, state, Math.ceil(parts.budgets.drainMs / MINUTE), signal);
+}
+
+/** `POST /drain` again, which moves the pulse's bound and never the drain's stated end. */
+export function pulse(parts: DrainParts, state: DeployState, signal: AbortSignal): Promise<Performed> {
+  const { budgets, clock } = parts;
+  const until = state.drain?.until ?? clock.now();
+  return ask(parts, state, pulseMinutes(until, clock.now(), budgets), signal);
+}
+
+/** The renewals that go on beside a swap. */
+export interface Beats {
+  /** Renews when a pulse is due; answers whether the drain turned out to be over. */
+  beat(state: DeployState, signal: AbortSignal): Promise<"over" | "goesOn">;
+  /** Renews at each pulse until the signal fires; never rejects. */
+  keepOn(state: DeployState, signal: AbortSignal): Promise<void>;
+}
+
+/** The beats of one deploy. One that is not answered is made up for by the next. */
+export function beatsOf(parts: DrainParts): Beats {
+  let last = Number.NEGATIVE_INFINITY;
+  const beat: Beats["beat"] = async (state, signal) => {
+    const now = parts.clock.now();
+    if (!state.asked || now - last < CLOCK.pulseMs) return "goesOn";
+    last = now;
+    const { fact } = await pulse(parts, state, signal);
+    return fact.kind === "over" ? "over" : "goesOn";
+  };
+  return {
+    beat,
+    async keepOn(state, signal) {
+      while (!signal.aborted) {
+        await parts.clock.sleep(CLOCK.pulseMs, signal).catch(() => undefined);
+        if (!signal.aborted) await beat(state, signal);
+      }
+    },
+  };
+}
