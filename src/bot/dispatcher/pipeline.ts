@@ -1,0 +1,103 @@
+// The way of an ask: intake, resolve, admission; and of the run that becomes of it: provision, execute, write-up, release,
+// seal. Each stage is a file. A run that is not this bot's any more is left where it stands, at whichever stage it was.
+
+import type { Entry } from "#core/ask.ts";
+import { formatDuration } from "#core/time.ts";
+import type { Verdict } from "#client/execution.ts";
+import type { AskBody } from "#wire/bot.ts";
+import { endedCard } from "../cards.ts";
+import type { LiveRun } from "../runs.ts";
+import { NotOurs } from "../steady.ts";
+import { admission, tellQueued, type Admission } from "./admission.ts";
+import { note, type Desk } from "./desk.ts";
+import { execute } from "./execute.ts";
+import { intake } from "./intake.ts";
+import { provision, type Provisioned } from "./provision.ts";
+import { release } from "./release.ts";
+import { resolve } from "./resolve.ts";
+import { seal } from "./seal.ts";
+import { writeUp } from "./writeUp.ts";
+
+/** Notes the wait of an ask that met a drain, however it ends; told again, as after a roll, it is the same note. */
+export function noteDrainWait(desk: Desk, { ask, askedAt, toldOf }: Entry, until: number): void {
+  if (toldOf === null) return;
+  const ms = Math.max(0, until - askedAt);
+  note(desk, ask.id, "drain_wait", { text: `waited ${formatDuration(ms)} for drain ${toldOf}`, ms });
+}
+
+/** What an attach refused by a drain came to: it waits again, or a stop that was said meanwhile has ended it. */
+function sentBack(desk: Desk, { answer }: Extract<Provisioned, { kind: "returned" }>): void {
+  const { kind, entry, position, now } = answer;
+  if (kind === "queued")
+    return tellQueued(desk, entry, { closed: desk.doors.closed(entry.ask.resource), behind: "queue", position });
+  const verdict = { ending: "stopped", exit: null, by: null, why: null } as const;
+  desk.cards.tell(endedCard(entry, desk.cards.last(entry.ask.id), { verdict, at: now }));
+  noteDrainWait(desk, entry, now);
+}
+
+async function over(desk: Desk, run: LiveRun, end: Extract<Provisioned, { kind: "over" }>): Promise<void> {
+  run.move("end");
+  if (end.mayBeIn) await release(desk, run, run.entry.reading !== null);
+  await seal(desk, run, end.verdict, "");
+}
+
+async function walk(desk: Desk, run: LiveRun): Promise<void> {
+  if (run.entry.admittedAt !== null) noteDrainWait(desk, run.entry, run.entry.admittedAt);
+  const provisioned = await provision(desk, run);
+  switch (provisioned.kind) {
+    case "left":
+      return;
+    case "returned":
+      return sentBack(desk, provisioned);
+    case "over":
+      return over(desk, run, provisioned);
+    case "attached": {
+      run.move("execute");
+      const verdict = await execute(desk, run, provisioned.attached);
+      if (verdict.kind === "left") return;
+      run.move("end");
+      const text = await writeUp(desk, run);
+      await release(desk, run, true);
+      await seal(desk, run, verdict, text);
+    }
+  }
+}
+
+/** A defect of the bot ends the run it was met in, and nothing else; that is said. */
+async function broken(desk: Desk, run: LiveRun, error: unknown): Promise<void> {
+  desk.parts.log("error", "a run met an error of the bot's own", { id: run.id, error });
+  const verdict: Verdict = { kind: "failed", why: "an error inside the bot; see its log" };
+  await release(desk, run, true);
+  await seal(desk, run, verdict, "");
+}
+
+async function live(desk: Desk, run: LiveRun): Promise<void> {
+  const { log } = desk.parts;
+  try {
+    await walk(desk, run).catch((error: unknown) => {
+      if (error instanceof NotOurs) throw error;
+      return broken(desk, run, error);
+    });
+  } catch (error) {
+    const level = error instanceof NotOurs ? "info" : "error";
+    log(level, "a run is left as it is", { id: run.id, error });
+  } finally {
+    desk.runs.drop(run);
+  }
+}
+
+/** Takes a run in hand that the ledger says is this bot's; nothing when it is in hand, or nothing is taken any more. */
+export function start(desk: Desk, entry: Entry): void {
+  const run = desk.runs.take(entry);
+  if (run !== undefined) void live(desk, run);
+}
+
+/** One ask, from whichever channel: its admission, and its run in hand when it may start now. */
+export async function ask(desk: Desk, body: AskBody): Promise<Admission> {
+  const asked = await resolve(desk, intake(desk, body));
+  return await desk.runs.admitting(async () => {
+    const admitted = await admission(desk, asked);
+    if (admitted.answer.kind === "admitted") start(desk, admitted.answer.entry);
+    return admitted;
+  });
+}

@@ -1,0 +1,94 @@
+// The fourth stage: the run gets its workspace. It has no drain budget: a resident that refuses it by a drain gives it back
+// to the queue at its old place, at once, with nothing of its lease spent.
+
+import { knownOf, type AttachAsk, type Attached, type WaitNote } from "#client/attach.ts";
+import type { Verdict } from "#client/execution.ts";
+import { refusedVerdict } from "#client/run.ts";
+import { isUnreachable } from "#client/transport.ts";
+import { problemIn } from "#wire/errors.ts";
+import type { ReturnAnswer } from "#wire/ledger.ts";
+import { attachingCard, waitingCard } from "../cards.ts";
+import type { LiveRun } from "../runs.ts";
+import type { Desk } from "./desk.ts";
+
+export type Provisioned =
+  | { readonly kind: "attached"; readonly attached: Attached }
+  /** It waits again, or was told to stop meanwhile and waits no more. */
+  | { readonly kind: "returned"; readonly answer: ReturnAnswer }
+  | { readonly kind: "left" }
+  /** It will not run; `mayBeIn`: its registration may stand all the same. */
+  | { readonly kind: "over"; readonly verdict: Verdict; readonly mayBeIn: boolean };
+
+/** What the run is at the fleet. */
+export function attachAskOf({ number }: Desk, { entry }: LiveRun): AttachAsk {
+  const { id, resource, threadKey, kind, parent, ref } = entry.ask;
+  const nobody = { by: "nobody" } as const;
+  return { resource, runId: id, threadKey, generation: number, runKind: kind, parent, replace: nobody, ref };
+}
+
+/** The run that holds the thread at the resident, where the ledger knows that it has ended. */
+async function endedHolder(desk: Desk, error: unknown): Promise<string | null> {
+  const problem = problemIn(error);
+  const holder = problem?.code === "THREAD_BUSY" ? problem["runId"] : undefined;
+  if (typeof holder !== "string") return null;
+  const known = await desk.parts.ledger.run(holder).catch(() => null);
+  return known !== null && known.ended !== null ? holder : null;
+}
+
+async function attach(desk: Desk, run: LiveRun, signal: AbortSignal): Promise<Attached> {
+  const { parts, cards } = desk;
+  const ask = attachAskOf(desk, run);
+  const onWait = ({ cause, since, bound }: WaitNote): void => {
+    if (cause === "transient") cards.tell(waitingCard(run.entry, cards.last(run.id), { since, bound }));
+  };
+  const longestUntil = parts.clock.now() + parts.budgets.longestLeaseMs;
+  const wishes = {
+    leaseUntil: run.entry.leaseUntil === null ? null : Math.min(run.entry.leaseUntil, longestUntil),
+    signal,
+    onWait,
+    onDoor: () => run.move("provision"),
+    again: run.entry.reading !== null,
+    wait: false,
+  };
+  try {
+    return await parts.attach(ask, wishes);
+  } catch (error) {
+    // The thread's last run has ended by the ledger's word: what is left of it there is ended first.
+    const holder = await endedHolder(desk, error);
+    if (holder === null) throw error;
+    return await parts.attach({ ...ask, replace: { by: "ledger", runId: holder } }, wishes);
+  }
+}
+
+async function refused(desk: Desk, run: LiveRun, error: unknown, version: number): Promise<Provisioned> {
+  const isInFlight = run.entry.reading !== null;
+  if (run.leave.signal.aborted) return { kind: "left" };
+  if (run.stop.signal.aborted) return { kind: "over", verdict: { kind: "stopped" }, mayBeIn: true };
+  const known = knownOf(error);
+  if (known !== null && !isInFlight) {
+    desk.doors.met(run.resource, known, version);
+    const { id } = run;
+    const answer = await desk.steady.do((ledger) => ledger.giveBack({ id, generation: desk.number }));
+    return { kind: "returned", answer };
+  }
+  const code = problemIn(error)?.code;
+  if (code === "OLD_GENERATION") return { kind: "left" };
+  if (code === "LEASE_SPENT") return { kind: "over", verdict: { kind: "leaseSpent" }, mayBeIn: true };
+  // Of a run in flight it is the transport that failed, and never the run: one whose registration is gone, too.
+  if (isInFlight && (known !== null || isUnreachable(error)))
+    return { kind: "over", verdict: { kind: "replaced", by: "transport" }, mayBeIn: true };
+  return { kind: "over", verdict: refusedVerdict(error), mayBeIn: isInFlight || isUnreachable(error) };
+}
+
+/** Attaches once, over a container that rolls but over no drain. */
+export async function provision(desk: Desk, run: LiveRun): Promise<Provisioned> {
+  const signal = AbortSignal.any([run.stop.signal, run.leave.signal]);
+  const { version } = desk.doors;
+  if (run.entry.reading === null) desk.cards.tell(attachingCard(run.entry));
+  try {
+    const attached = await attach(desk, run, signal);
+    return { kind: "attached", attached };
+  } catch (error) {
+    return await refused(desk, run, error, version);
+  }
+}

@@ -1,0 +1,70 @@
+// The variables of a run: its kind names where each value stands, and nothing else is given to it. Every value that was ever
+// read is known from then on, so that it is masked wherever it might be shown.
+
+import type { EnvSource, Kind } from "#wire/config.ts";
+import { maskText } from "./mask.ts";
+
+/** Where values stand: a variable of the bot's own environment, or a file; undefined when it is not there. */
+export interface SecretPorts {
+  readonly variable: (name: string) => string | undefined;
+  readonly file: (path: string) => string | undefined;
+}
+
+/** The environment that a kind asks for, or what of it is not there. */
+export type Found =
+  | { readonly kind: "found"; readonly env: Readonly<Record<string, string>> }
+  | { readonly kind: "missing"; readonly why: string };
+
+/** A shorter value hides nothing, and masking it would make every output unreadable. */
+const SHORTEST = 4;
+
+/** The texts that must not be shown of a value: itself, and each line of one that has several. */
+function textsOf(value: string): string[] {
+  return [value, ...value.split("\n")].map((text) => text.trim()).filter((text) => text.length >= SHORTEST);
+}
+
+/** All values that runs are given. */
+export class Secrets {
+  readonly #ports: SecretPorts;
+  readonly #known = new Set<string>();
+
+  constructor(ports: SecretPorts) {
+    this.#ports = ports;
+  }
+
+  /** Everything that is masked. */
+  get known(): readonly string[] {
+    return [...this.#known];
+  }
+
+  /** The text with every known value hidden behind as many asterisks. */
+  mask(text: string): string {
+    return maskText(text, this.known);
+  }
+
+  /** The values that a kind names, read anew: a rotated secret needs no roll. */
+  of(name: string, { env }: Pick<Kind, "env">): Found {
+    const values: Record<string, string> = {};
+    for (const [variable, source] of Object.entries(env)) {
+      const value = this.#read(source);
+      if (value === undefined) return { kind: "missing", why: missing(name, variable, source) };
+      for (const text of textsOf(value)) this.#known.add(text);
+      values[variable] = value;
+    }
+    return { kind: "found", env: values };
+  }
+
+  #read(source: EnvSource): string | undefined {
+    if ("from" in source) return this.#ports.variable(source.from);
+    const text = this.#ports.file(source.file)?.replace(/\r?\n$/, "");
+    return text?.includes("\0") === true ? undefined : text;
+  }
+}
+
+function missing(kind: string, variable: string, source: EnvSource): string {
+  const where =
+    "from" in source
+      ? `the bot's environment has no ${source.from}`
+      : `the file ${source.file} cannot be read, or is no text`;
+  return `kind ${kind} wants ${variable}: ${where}`;
+}

@@ -1,0 +1,151 @@
+// The queue's pump: it looks at what the ledger has at every opening, end and message, and at each heartbeat. In the order of
+// arrival a repository, one at its door at a time and as many behind it as make a workspace at once; each told its wait once.
+
+import type { Entry } from "#core/ask.ts";
+import { LIMIT } from "#core/budgets.ts";
+import type { Instant } from "#core/time.ts";
+import { doorsFor, tellQueued } from "./dispatcher/admission.ts";
+import type { Desk } from "./dispatcher/desk.ts";
+import { start } from "./dispatcher/pipeline.ts";
+
+/** What is told of a look: the first instant at which runs of a silent bot are free. */
+export interface QueuePorts {
+  readonly desk: Desk;
+  readonly onLapse: (at: Instant) => void;
+}
+
+const isLive = (entry: Entry): boolean => entry.state !== "queued";
+
+/** The pump of one bot. */
+export class Queue {
+  readonly #ports: QueuePorts;
+  /** What each queued ask was told that it waits for, as far as this bot knows. */
+  #told = new Map<string, string>();
+  #queued: ReadonlySet<string> = new Set();
+  #looking: Promise<void> | null = null;
+  #again = false;
+  #stopped = false;
+  readonly #letGo: (() => void)[] = [];
+
+  constructor(ports: QueuePorts) {
+    this.#ports = ports;
+  }
+
+  /** How many asks waited at the last look. */
+  get size(): number {
+    return this.#queued.size;
+  }
+
+  /** Looks from now on at every change of a door or a run. */
+  begin(): void {
+    const { doors, runs } = this.#ports.desk;
+    this.#letGo.push(doors.onChange(() => this.poke()), runs.onChange(() => this.poke()));
+    this.poke();
+  }
+
+  /** Nothing more is dispatched; resolves once a look that is under way is over. */
+  async end(): Promise<void> {
+    this.#stopped = true;
+    for (const letGo of this.#letGo) letGo();
+    await this.#looking;
+  }
+
+  /** Something may have changed: the ledger is looked at, once more after a look that is under way. */
+  poke(): void {
+    if (this.#stopped) return;
+    this.#again = true;
+    this.#looking ??= this.#lookOn().finally(() => (this.#looking = null));
+  }
+
+  /** Resolves once nothing is to be looked at any more. */
+  async settled(): Promise<void> {
+    while (this.#looking !== null) await this.#looking;
+  }
+
+  async #lookOn(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false;
+      try {
+        await this.#look();
+      } catch (error) {
+        // The ledger is away, or this bot is over: the next heartbeat looks again, or there is none.
+        this.#ports.desk.parts.log("warn", "the queue cannot be looked at", { error });
+        return;
+      }
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { desk } = this.#ports;
+    desk.runs.beginLook();
+    const { entries } = await desk.parts.ledger.entries();
+    this.#adopt(entries);
+    const queued = entries.filter((entry) => !isLive(entry));
+    this.#queued = new Set(queued.map(({ ask }) => ask.id));
+    for (const resource of new Set(queued.map(({ ask }) => ask.resource))) {
+      const mine = queued.filter(({ ask }) => ask.resource === resource);
+      const gone = await this.#dispatch(resource, mine);
+      const left = mine.filter(({ ask }) => !gone.has(ask.id));
+      this.#tell(resource, left, entries);
+    }
+  }
+
+  /** A run that the ledger says is this bot's, and is not in hand: the answer that said so was lost. */
+  #adopt(entries: readonly Entry[]): void {
+    const { desk, onLapse } = this.#ports;
+    const lapses: Instant[] = [];
+    for (const entry of entries.filter(isLive)) {
+      const { id } = entry.ask;
+      const run = desk.runs.get(id);
+      if (run !== undefined) run.learn(entry);
+      else if (entry.holder === desk.number && entry.state !== "handedOff" && !desk.runs.isTouched(id)) start(desk, entry);
+      else if (entry.holder < desk.number) lapses.push(entry.state === "handedOff" ? 0 : entry.heldUntil);
+    }
+    if (lapses.length > 0) onLapse(Math.min(...lapses));
+  }
+
+  /** Admits from one queue while its door is open and there is room behind it; answers whom. */
+  async #dispatch(resource: string, queued: readonly Entry[]): Promise<Set<string>> {
+    const { runs } = this.#ports.desk;
+    const gone = new Set<string>();
+    for (let isMore = true; isMore && !this.#stopped && !runs.isLetGo;) {
+      const { count, atDoor } = runs.attaching(resource);
+      if (atDoor || count >= LIMIT.provisioningSlots) break;
+      const waiting = queued.filter(({ ask }) => !gone.has(ask.id));
+      const entry = waiting.length === 0 ? null : await this.#next(resource, waiting);
+      isMore = entry !== null;
+      if (entry === null) break;
+      gone.add(entry.ask.id);
+      this.#told.delete(entry.ask.id);
+    }
+    return gone;
+  }
+
+  /** The next of a queue, in hand. A closed door lets in nobody but a part of a run in flight. */
+  #next(resource: string, waiting: readonly Entry[]): Promise<Entry | null> {
+    const { desk } = this.#ports;
+    return desk.runs.admitting(async () => {
+      const closed = desk.doors.closed(resource);
+      if (closed !== null && waiting.every(({ ask }) => ask.parent === null)) return null;
+      const { entry } = await desk.parts.ledger.dispatch({ resource, doors: doorsFor(desk, closed) });
+      if (entry !== null) start(desk, entry);
+      return entry;
+    });
+  }
+
+  /** Tells who waits on what for: once under a drain, and once when it is something else. */
+  #tell(resource: string, left: readonly Entry[], entries: readonly Entry[]): void {
+    const { desk } = this.#ports;
+    const closed = desk.doors.closed(resource);
+    const busy = new Set(entries.filter(isLive).map(({ ask }) => ask.threadKey));
+    for (const [index, entry] of left.entries()) {
+      const { id, threadKey } = entry.ask;
+      if (desk.runs.get(id) !== undefined || desk.runs.isTouched(id)) continue;
+      const behind = busy.has(threadKey) ? "thread" : "queue";
+      const key = closed === null ? behind : closed.drainId;
+      const isTold = this.#told.get(id) === key || (closed !== null && entry.toldOf === closed.drainId);
+      this.#told.set(id, key);
+      if (!isTold) tellQueued(desk, entry, { closed, behind, position: index + 1 });
+    }
+  }
+}

@@ -1,0 +1,185 @@
+// The runs that this bot has in hand. An admission counts from its first step, so that a deploy which closed the door sees
+// whoever was just let in; nothing new is taken in hand once the bot lets go of what it has.
+
+import type { Entry, Message } from "#core/ask.ts";
+import { undelivered } from "#core/ledger.ts";
+
+/** Where a run is on its way: at the resident's door, behind it while its workspace is made, at work, or ending. */
+export type Stage = "door" | "provision" | "execute" | "end";
+
+/** One run in hand. */
+export class LiveRun {
+  readonly entry: Entry;
+  readonly stop = new AbortController();
+  readonly leave = new AbortController();
+  #stage: Stage = "door";
+  #messages: readonly Message[];
+  #delivered: number;
+  #isNews: () => void = () => undefined;
+  readonly #moved: () => void;
+
+  constructor(entry: Entry, moved: () => void) {
+    this.entry = entry;
+    this.#moved = moved;
+    this.#messages = entry.messages;
+    this.#delivered = entry.delivered;
+    this.#heedStop();
+  }
+
+  get id(): string {
+    return this.entry.ask.id;
+  }
+
+  get resource(): string {
+    return this.entry.ask.resource;
+  }
+
+  get stage(): Stage {
+    return this.#stage;
+  }
+
+  /** Everything that was said to it, as far as this bot knows. */
+  get messages(): readonly Message[] {
+    return this.#messages;
+  }
+
+  /** The last of its messages that has reached it. */
+  get delivered(): number {
+    return this.#delivered;
+  }
+
+  /** It is further on its way. */
+  move(stage: Stage): void {
+    if (this.#stage === stage) return;
+    this.#stage = stage;
+    this.#moved();
+  }
+
+  /** Calls whenever something new was said to it. */
+  onNews(listener: () => void): void {
+    this.#isNews = listener;
+  }
+
+  /** Takes what an answer of the ledger tells of its messages; answers come in any order, and messages are only added. */
+  learn({ messages, delivered }: Pick<Entry, "messages" | "delivered">): void {
+    this.#delivered = Math.max(this.#delivered, delivered);
+    if (messages.length <= this.#messages.length) return;
+    this.#messages = messages;
+    this.#heedStop();
+    this.#isNews();
+  }
+
+  /** A message up to this one has reached it. */
+  reached(seq: number): void {
+    this.#delivered = Math.max(this.#delivered, seq);
+  }
+
+  /** A stop stays undelivered until the run has ended by it, so that whoever holds the run then heeds it too. */
+  #heedStop(): void {
+    const said = undelivered({ ...this.entry, messages: this.#messages, delivered: this.#delivered });
+    if (said.some((message) => message.kind === "stop")) this.stop.abort(new Error("stopped"));
+  }
+}
+
+/** All of them. */
+export class Runs {
+  readonly #live = new Map<string, LiveRun>();
+  readonly #listeners = new Set<() => void>();
+  /** What began, ended or went back since the ledger was asked what it holds: its answer may be older. */
+  readonly #touched = new Set<string>();
+  #admitting = 0;
+  #isLetGo = false;
+
+  /** Runs in hand, and admissions under way. */
+  get inFlight(): number {
+    return this.#live.size + this.#admitting;
+  }
+
+  get all(): readonly LiveRun[] {
+    return [...this.#live.values()];
+  }
+
+  /** Whether nothing new is taken in hand. */
+  get isLetGo(): boolean {
+    return this.#isLetGo;
+  }
+
+  get(id: string): LiveRun | undefined {
+    return this.#live.get(id);
+  }
+
+  /** How many of a repository's runs have no workspace yet, and whether one of them still stands at its door. */
+  attaching(resource: string): { readonly count: number; readonly atDoor: boolean } {
+    const mine = this.all.filter((run) => run.resource === resource);
+    const coming = mine.filter(({ stage }) => stage === "door" || stage === "provision");
+    return { count: coming.length, atDoor: coming.some(({ stage }) => stage === "door") };
+  }
+
+  /** Counts an admission from its first step until what came of it is in hand. */
+  async admitting<T>(work: () => Promise<T>): Promise<T> {
+    this.#admitting += 1;
+    try {
+      return await work();
+    } finally {
+      this.#admitting -= 1;
+      this.#changed();
+    }
+  }
+
+  /** Takes a run in hand; undefined when it is already, or nothing is taken any more. */
+  take(entry: Entry): LiveRun | undefined {
+    const { id } = entry.ask;
+    if (this.#isLetGo || this.#live.has(id)) return undefined;
+    const run = new LiveRun(entry, () => this.#changed());
+    this.#live.set(id, run);
+    this.#touched.add(id);
+    this.#changed();
+    return run;
+  }
+
+  /** It is in hand no more. */
+  drop(run: LiveRun): void {
+    if (this.#live.get(run.id) === run) this.#live.delete(run.id);
+    this.#touched.add(run.id);
+    this.#changed();
+  }
+
+  /** The ledger is about to be asked what it holds. */
+  beginLook(): void {
+    this.#touched.clear();
+  }
+
+  /** Whether what the ledger told of this one since `beginLook` may be older than what became of it here. */
+  isTouched(id: string): boolean {
+    return this.#touched.has(id);
+  }
+
+  /** From now on nothing is taken in hand. */
+  letGo(): void {
+    this.#isLetGo = true;
+  }
+
+  /** Calls at each change; answers how to stop that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Resolves once nothing is in flight, or with the signal. */
+  async idle(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (this.inFlight === 0 || signal.aborted) resolve();
+    };
+    const stop = this.onChange(look);
+    signal.addEventListener("abort", look, { once: true });
+    look();
+    await promise;
+    stop();
+    signal.removeEventListener("abort", look);
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,53 @@
+// What a run says to the ledger is said until the ledger has heard it: a ledger that is away for a while fails no run. Only
+// a run that is not this bot's any more is told so, and is then left as it is.
+
+import { REAL } from "#core/budgets.ts";
+import type { LedgerClient } from "#client/ledger.ts";
+import type { Clock } from "#client/ports.ts";
+import { TidegateError, type ErrorCode } from "#wire/errors.ts";
+
+const AWAY: readonly ErrorCode[] = ["UNREACHABLE", "ROLLING", "UNREADABLE"];
+const NOT_OURS: readonly ErrorCode[] = ["FENCED", "RUN_NOT_HELD", "NO_SUCH_RUN"];
+
+/** The run is not this bot's, or this bot is over: nothing more is done about it here, and nothing of it is ended. */
+export class NotOurs extends Error {
+  override readonly name = "NotOurs";
+}
+
+/** What the steady voice is given. */
+export interface SteadyPorts {
+  readonly ledger: LedgerClient;
+  /** Real time, for the pauses between two tries. */
+  readonly real: Clock;
+  /** Fires when this bot is over: nothing is tried again. */
+  readonly over: AbortSignal;
+  /** A newer bot has begun. */
+  readonly onFenced: () => void;
+}
+
+/** The ledger's client as runs use it. */
+export class Steady {
+  readonly #ports: SteadyPorts;
+
+  constructor(ports: SteadyPorts) {
+    this.#ports = ports;
+  }
+
+  /** Asks until it is answered; rejects with `NotOurs`, or with a refusal that trying again would not change. */
+  async do<T>(ask: (ledger: LedgerClient) => Promise<T>): Promise<T> {
+    const { ledger, real, over, onFenced } = this.#ports;
+    for (let pause: number = REAL.recheckMs; ; pause = Math.min(2 * pause, REAL.heartbeatMs)) {
+      if (over.aborted) throw new NotOurs("this bot is over");
+      try {
+        return await ask(ledger);
+      } catch (error) {
+        if (!(error instanceof TidegateError)) throw error;
+        const { code } = error.problem;
+        if (code === "FENCED") onFenced();
+        if (NOT_OURS.includes(code)) throw new NotOurs(error.message, { cause: error });
+        if (!AWAY.includes(code)) throw error;
+      }
+      await real.sleep(pause, over).catch(() => undefined);
+    }
+  }
+}
