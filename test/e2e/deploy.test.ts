@@ -118,7 +118,7 @@ test("the control: by force the same deploy kills the run, counted from the proc
   assert.deepEqual(home.processesOf("two"), []);
   const ended = await run.ended;
   assert.equal(ended.code, 125, ended.err);
-  assert.match(ended.err, /the container was replaced under the run/);
+  assert.match(ended.err, /container replaced — the run ends here/);
 });
 
 test("kill -9 of a deployer that waits: the fleet opens by itself within its pulse bound, and the run goes on", async () => {

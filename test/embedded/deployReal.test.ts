@@ -100,7 +100,7 @@ test("a second deployer of this folder, and one from elsewhere, are refused by n
   assert.match(second.said, /a test \(pid \d+\) since \d\d:\d\d:\d\dZ deploys from this folder/);
   const elsewhere = stack
     .access()
-    .fleet.drain({ id: "drain-elsewhere", minutes: 65, by: "b", reason: "r", deploy: true, build: null });
+    .fleet.drain({ id: "drain-elsewhere", minutes: 65, by: "b", reason: "r", deploy: true, build: null, without: [] });
   await assert.rejects(elsewhere, /DEPLOY_IN_PROGRESS|a test has been deploying since/);
   run.go();
   const ended = await first.ended;
@@ -116,7 +116,15 @@ test("without the drain bearer it waits without a drain", async () => {
 });
 
 test("a person's drain outlives the deploy and is its last line", async () => {
-  const person = { id: "drain-of-ann", minutes: 30, by: "ann", reason: "audit", deploy: false, build: null };
+  const person = {
+    id: "drain-of-ann",
+    minutes: 30,
+    by: "ann",
+    reason: "audit",
+    deploy: false,
+    build: null,
+    without: [],
+  };
   await stack.access().fleet.drain(person);
   const ended = await stack.deployer().ended;
   assert.equal(ended.code, 0, ended.said);

@@ -2,7 +2,7 @@
 // It is the product's own composition with one more wrap around the port; nothing in the product can be told to do this.
 
 import { parseArgs } from "node:util";
-import { DEPLOY_EFFECTS } from "#core/rollout.ts";
+import { DEPLOY_EFFECTS } from "#core/rolloutState.ts";
 import { accessOf } from "#cli/access.ts";
 import type { Cli } from "#cli/cli.ts";
 import { deployAll } from "#cli/deployAll.ts";
@@ -80,6 +80,7 @@ try {
     rollback: values.rollback,
     by: "a test",
     reason: "a kill point",
+    without: [],
   };
   await deployAll(cliOf(), asked, {
     sources: ownSources(),

@@ -7,7 +7,7 @@ import { get } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import * as z from "zod";
-import { startedSchema, type Running } from "#wire/host.ts";
+import { rolledSchema, startedSchema, type Running } from "#wire/host.ts";
 import { isAlive } from "#embed/inside.ts";
 import { readRelease, writeRelease } from "#embed/releaseFile.ts";
 import { identityOf, isSameProcess } from "#node/processes.ts";
@@ -98,7 +98,41 @@ test("the registry's word is the last: not sealed, another deploy, or unreadable
   assert.equal(await code("d1", "forced"), "landed");
 });
 
-test("a changed image replaces every container, and what ran inside is counted from the processes that died", async (context) => {
+test("a changed image ends no container in a swap that was not forced: what runs goes on, a restart is of the new one", async (context) => {
+  const stack = new HostStack(context, { image: { env: { A: "1" } } });
+  await stack.up();
+  const before = await started(stack);
+  await sleeper(stack, before);
+  const inside = (await stack.control().inside(resource)).processes;
+  stack.configure({ image: { env: { A: "2" } } });
+  const { build } = await stack.prepare("hostWorkerA");
+  await stack.sealed("d1");
+  const answer = await stack.swap({ drainId: "d1", mode: "sealed", build });
+  assert.ok(answer.outcome === "landed", JSON.stringify(answer));
+  assert.deepEqual([answer.killed, inside.filter((one) => !isAlive(one))], [[], []]);
+  assert.equal((await started(stack)).bootId, before.bootId, "it runs on");
+  const { container } = rolledSchema.parse(await stack.fromWorker("/containers/roll", resource));
+  assert.deepEqual([container.imageId, container.bootId === before.bootId], [build.image, false]);
+});
+
+test("a handoff keeps the image: another one is refused, and what runs goes on under the new bundle", async (context) => {
+  const stack = new HostStack(context, { image: { env: { A: "1" } } });
+  await stack.up();
+  const before = await started(stack);
+  const { build } = await stack.prepare("hostWorkerB");
+  await stack.sealed("d1");
+  const refused = await stack.swap({ drainId: "d1", mode: "handoff", build: { ...build, image: "another" } });
+  assert.deepEqual([refused.outcome, "code" in refused && refused.code], ["none", "BUILD_MISSING"]);
+  stack.configure({ image: { env: { A: "2" } } });
+  const { build: changed } = await stack.prepare("hostWorkerB");
+  const apart = await stack.swap({ drainId: "d1", mode: "handoff", build: changed });
+  assert.deepEqual([apart.outcome, "code" in apart && apart.code], ["none", "IMAGE_CHANGES"]);
+  const answer = await stack.swap({ drainId: "d1", mode: "handoff", build });
+  assert.ok(answer.outcome === "landed", JSON.stringify(answer));
+  assert.deepEqual([answer.generation, (await started(stack)).bootId], [2, before.bootId]);
+});
+
+test("a forced swap replaces every container, and what ran inside is counted from the processes that died", async (context) => {
   const stack = new HostStack(context, { image: { files: ["VERSION"], setup: "cp files/VERSION bin/version" } });
   writeFileSync(join(stack.home, "VERSION"), "1");
   await stack.up();
@@ -107,7 +141,7 @@ test("a changed image replaces every container, and what ran inside is counted f
   writeFileSync(join(stack.home, "VERSION"), "2");
   const { build, changed } = await stack.prepare("hostWorkerA");
   assert.deepEqual([changed.bundle, changed.image], [false, true]);
-  const answers = await Promise.all([1, 2].map(() => stack.swap({ drainId: "d1", mode: "undrained", build })));
+  const answers = await Promise.all([1, 2].map(() => stack.swap({ drainId: "d1", mode: "forced", build })));
   const [answer] = answers;
   assert.deepEqual(answers[1], answer, "asked twice at once: one swap");
   assert.ok(answer?.outcome === "landed", JSON.stringify(answer));
@@ -130,7 +164,7 @@ test("a bundle that does not start is taken back: the old one serves again under
   await stack.get("/count");
   stack.configure({ image: { env: { A: "2" } } });
   const { build } = await stack.prepare("hostWorkerBroken");
-  const answer = await stack.swap({ drainId: "d1", mode: "undrained", build });
+  const answer = await stack.swap({ drainId: "d1", mode: "forced", build });
   assert.ok(answer.outcome === "failed", JSON.stringify(answer));
   assert.equal(answer.code, "WORKERD_FAILED");
   assert.match(answer.detail, /this release does not start/);
@@ -139,7 +173,7 @@ test("a bundle that does not start is taken back: the old one serves again under
   assert.deepEqual([health["version"], health["generation"]], ["A", 1]);
   assert.deepEqual(await stack.get("/count"), { count: 2 });
   assert.equal((await started(stack)).imageId, before.imageId);
-  assert.deepEqual(await stack.swap({ drainId: "d1", mode: "undrained", build }), answer);
+  assert.deepEqual(await stack.swap({ drainId: "d1", mode: "forced", build }), answer);
 });
 
 test("one swap at a time: another drain's is refused by name while one is under way", async (context) => {
@@ -165,7 +199,7 @@ test("a supervisor killed in the middle of a swap: the next one finishes it, say
   const inside = (await stack.control().inside(resource)).processes;
   stack.configure({ image: { env: { A: "2" } } });
   const { build } = await stack.prepare("hostWorkerB");
-  const lost = assert.rejects(stack.swap({ drainId: "d1", mode: "undrained", build }), { code: "NOT_UP" });
+  const lost = assert.rejects(stack.swap({ drainId: "d1", mode: "forced", build }), { code: "NOT_UP" });
   await eventually("the swap has begun", () => (readRelease(stack.paths)?.pending ? true : undefined));
   first.child.kill("SIGKILL");
   await lost;
@@ -176,7 +210,7 @@ test("a supervisor killed in the middle of a swap: the next one finishes it, say
     ),
     second.ready.notes.join("\n"),
   );
-  const answer = await stack.swap({ drainId: "d1", mode: "undrained", build });
+  const answer = await stack.swap({ drainId: "d1", mode: "forced", build });
   assert.ok(answer.outcome === "landed" && answer.finishedLater, JSON.stringify(answer));
   assert.ok(answer.killed.some((ended) => ended.processes.some((one) => one.command === "sleep 1001")));
   assert.deepEqual(inside.filter(isAlive), []);

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, suite, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { CLOCK, REAL } from "#core/budgets.ts";
-import { DEPLOY_EFFECTS, type DeployEffectName } from "#core/rollout.ts";
+import { DEPLOY_EFFECTS, type DeployEffectName } from "#core/rolloutState.ts";
 import { DeployStack, SCALE, type HeldRun } from "./deployStack.ts";
 
 interface KillPoint {
@@ -29,11 +29,16 @@ const STACKS = 5;
 const reached: string[] = [];
 const measured: string[] = [];
 
-/** What from outside makes an effect happen that a plain deploy does not reach. */
-async function provoke(stack: DeployStack, point: KillPoint, drained: Promise<unknown>): Promise<void> {
-  if (point.effect !== "mint") return;
-  await drained;
-  await stack.access("admin").fleet.undrain({ outcome: "unknown", force: true });
+/** What from outside makes an effect happen that a plain deploy does not reach; answers how it is taken back. */
+async function provoke(stack: DeployStack, point: KillPoint, drained: Promise<unknown>): Promise<() => void> {
+  if (point.effect === "mint") {
+    await drained;
+    await stack.access("admin").fleet.undrain({ outcome: "unknown", force: true });
+  }
+  if (point.effect !== "holds") return () => undefined;
+  // A container that does not answer leaves its resident held behind the lift.
+  await looking(stack, (drains) => drains?.drains.some((drain) => drain.phase === "swapping") === true);
+  return stack.freeze();
 }
 
 interface Closed {
@@ -67,7 +72,7 @@ async function reopening(stack: DeployStack, killedAt: number): Promise<Closed> 
     if (drains === undefined) return false;
     if (drains.drains.length === 0) return true;
     lastClosed = askedAt - killedAt;
-    wasSealed ||= drains.drains.some((drain) => drain.phase === "swapping");
+    wasSealed ||= drains.drains.some((drain) => drain.phase !== "draining");
     return false;
   });
   return { lastClosed, firstOpen: performance.now() - killedAt, wasSealed };
@@ -87,7 +92,8 @@ async function dies(stack: DeployStack, point: KillPoint): Promise<void> {
   const { signal } = await ended;
   const killedAt = performance.now();
   over = true;
-  await Promise.all([drained, provoked]);
+  const [goOn] = await Promise.all([provoked, drained]);
+  goOn();
   assert.equal(signal, "SIGKILL", `${point.when} ${point.effect} was not reached:\n${said()}`);
 
   const { lastClosed, firstOpen, wasSealed } = await reopening(stack, killedAt);
