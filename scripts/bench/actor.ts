@@ -57,7 +57,7 @@ async function quietByWatch({ watch }: Caller, drainId: string): Promise<void> {
     feed();
     await armed.promise;
     fed.mark();
-    const quiet = fed.quiet(never);
+    const quiet = fed.until(({ runs, attaching }) => runs.length === 0 && attaching === 0, never);
     tell({ say: "armed" });
     await quiet;
     tell({ say: "told", at: String(machineNs()) });

@@ -108,9 +108,14 @@ export const CONTAINER_ROUTES: Readonly<Record<string, ApiRoute>> = {
   },
   "POST /containers/stop": { says: "Ends it and everything inside.", asks: host.resourceAskSchema, answers: ended },
   "POST /containers/roll": {
-    says: "Stops it and starts it again.",
-    asks: host.resourceAskSchema,
+    says: "Stops it and starts it again; with a boot id only if that boot is the one that runs.",
+    asks: host.rollAskSchema,
     answers: host.rolledSchema,
+  },
+  "POST /containers/renew": {
+    says: "Ends it and sets its data aside, so that the next start begins with nothing.",
+    asks: host.resourceAskSchema,
+    answers: ended,
   },
   "POST /containers/inside": {
     says: "The processes inside.",

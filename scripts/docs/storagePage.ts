@@ -4,6 +4,7 @@
 import { opening, page, table } from "./markdown.ts";
 import { interfaceFields, joinedNames, schemaFields, storedKeys } from "./readCode.ts";
 import { filesBelow } from "../../test/tidy/source.ts";
+import { LEDGER } from "./ledgerRows.ts";
 import { CONTAINER, DATA, REGISTRY, RESIDENT, STATE, type Kept, type Shape } from "./storageRows.ts";
 
 /** The files whose joined names are places in the state folder, and names in them that are not. */
@@ -12,6 +13,9 @@ const STATE_FILES: Readonly<Record<string, readonly string[]>> = {
   "src/embed/bundles.ts": [],
   "src/embed/image.ts": [],
   "src/embed/workerd.ts": [],
+  "src/embed/workerdConfig.ts": [],
+  "src/embed/botProcess.ts": ["setpriv"],
+  "src/embed/companions.ts": [],
   "src/embed/supervisor.ts": [],
   "src/embed/containerFiles.ts": [],
   "src/deploy/lock.ts": [],
@@ -84,6 +88,11 @@ export function storageGaps(): string[] {
       RESIDENT.map(({ key }) => key),
       objects("src/fleet/resident"),
     ),
+    ...apart(
+      "LedgerDO",
+      LEDGER.map(({ key }) => key),
+      objects("src/ledger"),
+    ),
     ...apart("the state folder", segmentsOf([...STATE, ...CONTAINER, ...DATA]), [
       ...new Set([...places, ...BY_VARIABLE]),
     ]),
@@ -97,9 +106,9 @@ export function storagePage(): string {
   return page(
     opening(
       "Storage",
-      `Everything that outlives a process: two kinds of Durable Object and the state folder. Fields are only added; a reader
+      `Everything that outlives a process: three kinds of Durable Object and the state folder. Fields are only added; a reader
 ignores those that it does not know. What a build cannot read counts as standing where that is the safe side: an
-unreadable row or seal refuses a deploy, an unreadable drain refuses no run.`,
+unreadable row or seal refuses a deploy, an unreadable drain refuses no run, an unreadable entry of the ledger keeps its thread.`,
     ),
     "## RegistryDO",
     "One object. What was read is kept in memory, which lives as long as the object is the only writer; each write goes to both. Its one alarm is set for the next end of a drain and only tells: nothing depends on it.",
@@ -107,6 +116,9 @@ unreadable row or seal refuses a deploy, an unreadable drain refuses no run.`,
     "## ResidentDO",
     "One object a repository. Rows and seal change in one transaction a step. Its one alarm is set for whatever comes first: a lease's end and its grace, a word that the registry has not taken, the sweep of worktrees.",
     rows(RESIDENT),
+    "## LedgerDO",
+    "One object. What has not ended is kept in memory and written in one transaction a step, with whatever the step writes into the tables. It has no alarm: a lease that lapsed is found by the bot that reclaims.",
+    rows(LEDGER),
     "## The state folder",
     "`.tidegate/`, mode 0700, beside `tidegate.jsonc`. Files are written beside their place and renamed, mode 0600.",
     rows(STATE),

@@ -24,8 +24,10 @@ export const REGISTRY: readonly Kept[] = [
   {
     key: "drain:",
     shape: { file: "src/core/drain.ts", type: "Drain" },
-    writer: "`POST /drain` (creates, renews), a look that voids a seal being asked for, `POST /seal`",
-    clearer: "`POST /undrain`, and by an admin's force also one that cannot be read; the alarm, once past its end",
+    writer:
+      "`POST /drain` (creates, renews), a look that voids a seal being asked for, `POST /seal`, `POST /reconcile`, a report and what else frees a hold, a lift behind which somebody is held",
+    clearer:
+      "`POST /undrain`, the last report of a reopening, and by an admin's force also one that cannot be read; the alarm, once past its end",
   },
   {
     key: "tombstones",
@@ -53,6 +55,12 @@ export const REGISTRY: readonly Kept[] = [
     clearer: "`POST /offboard`; an onboarding that failed",
   },
   {
+    key: "reconcile",
+    shape: { file: "src/wire/drain.ts", schema: "reconcileSchema" },
+    writer: "`POST /reconcile`; each resident that is asked, and its word",
+    clearer: "the next reconcile replaces it",
+  },
+  {
     key: "served",
     shape: "number: the generation that served last",
     writer: "the object's first boot under a generation",
@@ -77,7 +85,7 @@ export const RESIDENT: readonly Kept[] = [
   {
     key: "gate",
     shape: { file: residentStore, schema: "gateSchema" },
-    writer: "every storage step that changes rows, seal or counters; a boot",
+    writer: "every storage step that changes rows, seal, counters or `cycling`; a boot",
     clearer: "offboarding",
   },
   {
@@ -140,7 +148,7 @@ export const STATE: readonly Kept[] = [
     clearer: "never",
   },
   {
-    key: "bundles/<…>/fleet.js",
+    key: "bundles/<…>/bundle.mjs",
     shape: "a Worker bundle under its content's hash",
     writer: "the first start, each deploy before its drain",
     clearer: "a person",
@@ -192,6 +200,14 @@ export const STATE: readonly Kept[] = [
     clearer: "as above, at the next start",
   },
   {
+    key: "ledger/",
+    shape: "the ledger's own `storage`, `storage.lock` and `run`, as the fleet's beside it",
+    writer: "its workerd",
+    clearer: "never",
+  },
+  { key: "log/ledger.log", shape: "JSON lines of the ledger Worker", writer: "its workerd", clearer: "as above" },
+  { key: "log/bot.log", shape: "JSON lines of the bot", writer: "the bot", clearer: "as above" },
+  {
     key: "log/agent-<…>.log",
     shape: "JSON lines of one container's agent",
     writer: "the agent",
@@ -225,6 +241,12 @@ export const CONTAINER: readonly Kept[] = [
       "`state` `starting`, `running` or `gone`, with `resource`, `imageId`, `since`; alive also `process`, and `running` also `port`, `token`, `bootId`, `agentPid`",
     writer: "the container host, at each change",
     clearer: "offboarding",
+  },
+  {
+    key: "before/",
+    shape: "what the data was before the last rebuild",
+    writer: "a rebuild",
+    clearer: "the next rebuild; offboarding",
   },
   {
     key: "handover/token",

@@ -1,5 +1,5 @@
-// docs/wire.md: the fleet Worker's routes from their own table and schemas, then the two APIs behind it, whose routes are
-// read out of the source, so that one without words here stops the generator.
+// docs/wire.md: the routes of the Workers from their own tables and schemas, then the two APIs behind the fleet's, whose
+// routes are read out of the source, so that one without words here stops the generator.
 
 import type * as z from "zod";
 import { budgetsOf, DEFAULT_LEASES } from "#core/budgets.ts";
@@ -10,8 +10,10 @@ import * as drain from "#wire/drain.ts";
 import * as errors from "#wire/errors.ts";
 import * as fleet from "#wire/fleet.ts";
 import * as host from "#wire/host.ts";
+import * as ledger from "#wire/ledger.ts";
+import { LEDGER_ROUTES } from "#wire/ledgerRoutes.ts";
 import * as names from "#wire/names.ts";
-import { ROUTE_NAMES, ROUTES, type RouteName } from "#wire/routes.ts";
+import { ROUTES, type Route, type RouteName } from "#wire/routes.ts";
 import { AGENT_ROUTES, CONTAINER_ROUTES, CONTROL_ROUTES, type ApiRoute } from "./apiRoutes.ts";
 import { opening, page, table } from "./markdown.ts";
 import { interfaceFields, registeredRoutes } from "./readCode.ts";
@@ -19,7 +21,7 @@ import { schemaTable, type Named } from "./schemaWords.ts";
 
 const budgets = budgetsOf(DEFAULT_LEASES);
 
-/** The schemas that the route table names; two of them are made for a fleet's own bounds. */
+/** The schemas that the fleet's table names; two of them are made for a fleet's own bounds. */
 const FLEET_SCHEMAS: Readonly<Record<string, unknown>> = {
   ...attach,
   ...drain,
@@ -39,6 +41,9 @@ const NAMED: Named = new Map<unknown, string>([
   [attach.workSchema, "Work"],
   [errors.problemSchema, "Problem"],
   [agent.procEnd, "End of a process"],
+  [ledger.askSchema, "Ask"],
+  [ledger.entrySchema, "Entry"],
+  [ledger.verdictSchema, "Verdict"],
   [names.resourceSchema, "Resource"],
   [names.threadKeySchema, "Thread key"],
   [names.idSchema, "Id"],
@@ -48,39 +53,51 @@ const NAMED: Named = new Map<unknown, string>([
 const isSchema = (value: unknown): value is z.ZodType =>
   typeof value === "object" && value !== null && "safeParse" in value;
 
-function schemaNamed(name: string): z.ZodType {
-  const schema = FLEET_SCHEMAS[name];
+/** One table of routes as a page shows it. `mark` tells its headings from another's. */
+interface Table {
+  readonly mark: string;
+  readonly routes: Readonly<Record<string, Route>>;
+  readonly schemas: Readonly<Record<string, unknown>>;
+  readonly streamed: Readonly<Record<string, string>>;
+}
+
+function schemaNamed({ schemas }: Table, name: string): z.ZodType {
+  const schema = schemas[name];
   if (!isSchema(schema)) throw new Error(`the route table names ${name}, which no file of wire/ exports`);
   return schema;
 }
 
-function scopesOf(name: RouteName): string {
-  const { scopes } = ROUTES[name];
+function scopesOf({ scopes }: Route): string {
   return scopes === "public" ? "no bearer" : ["admin", ...scopes].join(", ");
 }
 
-function matrix(): string {
-  const rows = ROUTE_NAMES.map((name) => {
-    const { method, path, scopes } = ROUTES[name];
+function matrix({ mark, routes }: Table): string {
+  const rows = Object.values(routes).map(({ method, path, scopes }) => {
     const held = SCOPES.map((scope) => {
       if (scopes === "public") return "public";
       return scope === "admin" || scopes.some((one) => one === scope) ? "yes" : "—";
     });
-    return [`[\`${method} ${path}\`](#${method.toLowerCase()}-${path.slice(1).replaceAll("/", "")})`, ...held];
+    const anchor = `${mark}${method} ${path}`
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9 _-]/g, "")
+      .replaceAll(" ", "-");
+    return [`[\`${method} ${path}\`](#${anchor})`, ...held];
   });
   return table(["route", ...SCOPES], rows);
 }
 
-function fleetRoute(name: RouteName): string {
-  const { method, path, body, answers, says } = ROUTES[name];
-  const parts = [`### ${method} ${path}`, `${says} Passes: ${scopesOf(name)}.`];
-  if (body !== null) parts.push("Body:", schemaTable(schemaNamed(body), "input", NAMED));
-  parts.push(STREAMED[name] ?? "Answer:", schemaTable(schemaNamed(answers), "output", NAMED));
+function routeOf(of: Table, name: string, route: Route): string {
+  const { method, path, body, answers, says } = route;
+  const parts = [`### ${of.mark}${method} ${path}`, `${says} Passes: ${scopesOf(route)}.`];
+  if (body !== null) parts.push("Body:", schemaTable(schemaNamed(of, body), "input", NAMED));
+  parts.push(of.streamed[name] ?? "Answer:", schemaTable(schemaNamed(of, answers), "output", NAMED));
   return parts.map((part) => part.trim()).join("\n\n");
 }
 
+const routesOf = (of: Table): string[] => Object.entries(of.routes).map(([name, route]) => routeOf(of, name, route));
+
 /** Where an answer is more than one JSON object. */
-const STREAMED: Partial<Readonly<Record<RouteName, string>>> = {
+const STREAMED: Readonly<Partial<Record<RouteName, string>>> = {
   attach:
     "Answer, once admitted: `application/x-ndjson`, whose last line is the binding or an error. A refusal is a real status before the first byte.",
   onboard: "Answer: `application/x-ndjson`, whose last line is the resident or an error.",
@@ -89,6 +106,9 @@ const STREAMED: Partial<Readonly<Record<RouteName, string>>> = {
     "Answer: WebSocket. The first frame is the state, each later one a change; `ping` is answered with `pong`. Each frame:",
   events: "Answer: `text/event-stream`; `id` is the row's, `event` its `what`, and the data of each:",
 };
+
+const FLEET: Table = { mark: "", routes: ROUTES, schemas: FLEET_SCHEMAS, streamed: STREAMED };
+const LEDGER: Table = { mark: "ledger ", routes: LEDGER_ROUTES, schemas: { ...fleet, ...ledger }, streamed: {} };
 
 function shape(name: string, schema: z.ZodType): string {
   return `### ${name}\n\n${schemaTable(schema, "output", NAMED)}`;
@@ -124,17 +144,21 @@ export function wirePage(): string {
   return page(
     opening(
       "The wire",
-      `Three HTTP APIs: the fleet's own, which callers and deployers use; the agent's, inside each container; the host's, by which
-the fleet Worker has containers and the command line has the supervisor. A body is JSON (\`content-type:
+      `Four HTTP APIs: the fleet's own, which callers and deployers use; the ledger's, for the bot and for a deploy's receipt; the
+agent's, inside each container; the host's, by which the fleet Worker has containers and the command line has the supervisor. A body is JSON (\`content-type:
 application/json\`), unknown fields of it are ignored, and nothing is clamped: what does not fit is a 400 that names the
 field. Instants and spans are whole milliseconds. Errors: [errors.md](errors.md).`,
     ),
     "## Scopes",
     "`Authorization: Bearer …`. Four bearers; admin passes everywhere, every other one its own routes and nothing else. An empty one grants nothing.",
     table(["scope", "environment"], envs),
-    matrix(),
+    matrix(FLEET),
     "## The fleet",
-    ...ROUTE_NAMES.map(fleetRoute),
+    ...routesOf(FLEET),
+    "## The ledger",
+    "The same bearers, on the ledger's own address.",
+    matrix(LEDGER),
+    ...routesOf(LEDGER),
     "## Shapes",
     shape("Resource", names.resourceSchema),
     shape("Thread key", names.threadKeySchema),
@@ -145,6 +169,9 @@ field. Instants and spans are whole milliseconds. Errors: [errors.md](errors.md)
     shape("Resident", fleet.residentRowSchema),
     shape("Binding", attach.bindingSchema),
     shape("Work", attach.workSchema),
+    shape("Ask", ledger.askSchema),
+    shape("Entry", ledger.entrySchema),
+    shape("Verdict", ledger.verdictSchema),
     shape("Problem", errors.problemSchema),
     shape("End of a process", agent.procEnd),
     "## The agent",

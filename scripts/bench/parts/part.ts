@@ -43,7 +43,15 @@ export async function detachAll(fleet: FleetClient, runs: readonly RunOf[]): Pro
 
 /** Closes the fleet under this id. */
 export async function close(fleet: FleetClient, id: string, deploy: boolean): Promise<void> {
-  await fleet.drain({ id, minutes: MINUTES, by: "bench", reason: "the bench closes the fleet", deploy, build: null });
+  await fleet.drain({
+    id,
+    minutes: MINUTES,
+    by: "bench",
+    reason: "the bench closes the fleet",
+    deploy,
+    build: null,
+    without: [],
+  });
 }
 
 /** Opens it again. */
