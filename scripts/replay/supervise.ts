@@ -2,7 +2,7 @@
 
 import { parseArgs } from "node:util";
 import { runSupervisor } from "#embed/runSupervisor.ts";
-import { ownSources } from "#embed/sources.ts";
+import { fleetSources } from "#embed/sources.ts";
 import { problemOf } from "#node/failure.ts";
 import { platformBefore, type Platform } from "./platform.ts";
 
@@ -21,7 +21,7 @@ async function platform(hostUrl: string): Promise<string> {
 try {
   await runSupervisor({
     home: values.home,
-    sources: ownSources(),
+    sources: fleetSources(),
     env: process.env,
     port: 0,
     platform,

@@ -1,34 +1,34 @@
 // The bot's pulse at the ledger: what it holds it holds for one more lease, and what an older bot lost is taken over as soon
 // as it is free. A heartbeat that fails is the next one's to make good.
 
-import type { Instant } from "#core/time.ts";
+import type { Instant, Ms } from "#core/time.ts";
 import { CLOCK } from "#core/budgets.ts";
 import { start } from "./dispatcher/pipeline.ts";
 import type { Desk } from "./dispatcher/desk.ts";
-import type { Queue } from "./queue.ts";
 import { NotOurs } from "./steady.ts";
 
 /** The heartbeats of one bot. */
 export class Beat {
   readonly #desk: Desk;
-  readonly #queue: () => Queue;
+  /** The queue is looked at after each heartbeat. */
+  readonly #poke: () => void;
   readonly #over = new AbortController();
   #wake = new AbortController();
   #lapse: Instant | null = null;
   #beating: Promise<void> = Promise.resolve();
 
-  constructor(desk: Desk, queue: () => Queue) {
+  constructor(desk: Desk, poke: () => void) {
     this.#desk = desk;
-    this.#queue = queue;
+    this.#poke = poke;
   }
 
-  /** Reclaims once, then beats until the end. */
+  /** Takes over what is free, then beats until the end. */
   async begin(): Promise<void> {
-    await this.reclaim();
+    await this.#reclaim();
     this.#beating = this.#beat();
   }
 
-  /** Beats no more. */
+  /** Beats no more; resolves once nothing of it is under way. */
   async end(): Promise<void> {
     this.#over.abort();
     this.#wake.abort();
@@ -42,41 +42,38 @@ export class Beat {
     this.#wake.abort();
   }
 
-  /** Takes over what is free. */
-  async reclaim(): Promise<void> {
-    this.#lapse = null;
+  async #reclaim(): Promise<void> {
     const { steady, number } = this.#desk;
     const { entries } = await steady.do((ledger) => ledger.reclaim(number));
     for (const entry of entries) start(this.#desk, entry);
   }
 
   async #beat(): Promise<void> {
-    const { clock, log } = this.#desk.parts;
-    let due = clock.now() + CLOCK.heartbeatMs;
+    const { parts, steady, number } = this.#desk;
+    const { clock } = parts;
+    let [beaten, reclaimed]: [Instant, Instant] = [clock.now(), clock.now()];
     while (!this.#over.signal.aborted) {
-      const lapse = this.#lapse;
-      const next = lapse === null ? due : Math.min(due, lapse);
-      await this.#sleep(next - clock.now());
+      const due = beaten + CLOCK.heartbeatMs;
+      // The ledger's clock may be behind ours: what it does not give is asked for again, but not at once.
+      const lapse = this.#lapse === null ? due : Math.max(this.#lapse, reclaimed + CLOCK.retryMs);
+      await this.#sleep(Math.min(due, lapse) - clock.now());
       if (this.#over.signal.aborted) return;
-      const isDue = clock.now() >= due;
-      if (!isDue && (this.#lapse === null || clock.now() < this.#lapse)) continue;
-      if (isDue) due = clock.now() + CLOCK.heartbeatMs;
+      const now = clock.now();
+      if (now < Math.min(due, lapse)) continue;
       try {
-        await this.#once(isDue);
+        if (now >= due) await steady.do((ledger) => ledger.heartbeat(number));
+        this.#lapse = null;
+        await this.#reclaim();
       } catch (error) {
-        if (!(error instanceof NotOurs)) log("warn", "a heartbeat failed", { error });
+        if (!(error instanceof NotOurs)) parts.log("error", "a heartbeat was refused", { error });
       }
+      reclaimed = clock.now();
+      if (now >= due) beaten = reclaimed;
+      this.#poke();
     }
   }
 
-  async #once(isDue: boolean): Promise<void> {
-    const { parts, number } = this.#desk;
-    if (isDue) await parts.ledger.heartbeat(number);
-    await this.reclaim();
-    this.#queue().poke();
-  }
-
-  async #sleep(ms: number): Promise<void> {
+  async #sleep(ms: Ms): Promise<void> {
     this.#wake = new AbortController();
     if (ms > 0) await this.#desk.parts.clock.sleep(ms, this.#wake.signal).catch(() => undefined);
   }

@@ -69,6 +69,18 @@ export class Doors {
     this.#told();
   }
 
+  /** Resolves once the registry has told its state, or after `boundMs`: unread, it is no drain for an ask. */
+  async ready(boundMs: Ms, real: Clock): Promise<void> {
+    const over = new AbortController();
+    const told = new Promise<void>((resolve) => {
+      const stop = this.onChange(() => this.#frame !== null && resolve());
+      over.signal.addEventListener("abort", stop, { once: true });
+      if (this.#frame !== null) resolve();
+    });
+    await Promise.race([told, real.sleep(boundMs, over.signal).catch(() => undefined)]);
+    over.abort();
+  }
+
   /** Watches no more. */
   end(): void {
     this.#letGo?.();

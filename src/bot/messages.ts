@@ -18,8 +18,8 @@ export interface Said {
 
 /** Says it; the answer is the ledger's. */
 export async function say(desk: Desk, queue: Queue, { id, key, kind, text }: Said): Promise<LedgerMessageAnswer> {
-  const { parts, number, runs, cards } = desk;
-  const answer = await parts.ledger.say({ id, generation: number, key, kind, text });
+  const { steady, number, runs, cards } = desk;
+  const answer = await steady.once((ledger) => ledger.say({ id, generation: number, key, kind, text }));
   if (answer.entry === null) return answer;
   if (answer.kind === "ended") {
     const verdict = { ending: "stopped", exit: null, by: null, why: null } as const;

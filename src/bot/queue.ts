@@ -19,8 +19,6 @@ const isLive = (entry: Entry): boolean => entry.state !== "queued";
 /** The pump of one bot. */
 export class Queue {
   readonly #ports: QueuePorts;
-  /** What each queued ask was told that it waits for, as far as this bot knows. */
-  #told = new Map<string, string>();
   #queued: ReadonlySet<string> = new Set();
   #looking: Promise<void> | null = null;
   #again = false;
@@ -78,13 +76,14 @@ export class Queue {
   async #look(): Promise<void> {
     const { desk } = this.#ports;
     desk.runs.beginLook();
-    const { entries } = await desk.parts.ledger.entries();
+    const { entries } = await desk.steady.once((ledger) => ledger.entries());
     this.#adopt(entries);
     const queued = entries.filter((entry) => !isLive(entry));
     this.#queued = new Set(queued.map(({ ask }) => ask.id));
+    for (const id of desk.told.keys()) if (!this.#queued.has(id) && !desk.runs.isTouched(id)) desk.told.delete(id);
     for (const resource of new Set(queued.map(({ ask }) => ask.resource))) {
       const mine = queued.filter(({ ask }) => ask.resource === resource);
-      const gone = await this.#dispatch(resource, mine);
+      const gone = this.#isHeldElsewhere(resource, entries) ? new Set<string>() : await this.#dispatch(resource, mine);
       const left = mine.filter(({ ask }) => !gone.has(ask.id));
       this.#tell(resource, left, entries);
     }
@@ -104,19 +103,28 @@ export class Queue {
     if (lapses.length > 0) onLapse(Math.min(...lapses));
   }
 
+  /** Whether one that was let in by a bot which is gone may stand at the door still: whoever comes behind it waits for it. */
+  #isHeldElsewhere(resource: string, entries: readonly Entry[]): boolean {
+    const { number } = this.#ports.desk;
+    return entries.some(
+      ({ ask, state, holder, reading }) =>
+        ask.resource === resource && state !== "queued" && holder < number && reading === null,
+    );
+  }
+
   /** Admits from one queue while its door is open and there is room behind it; answers whom. */
   async #dispatch(resource: string, queued: readonly Entry[]): Promise<Set<string>> {
     const { runs } = this.#ports.desk;
     const gone = new Set<string>();
-    for (let isMore = true; isMore && !this.#stopped && !runs.isLetGo;) {
+    while (gone.size < queued.length && !this.#stopped && !runs.isLetGo) {
       const { count, atDoor } = runs.attaching(resource);
       if (atDoor || count >= LIMIT.provisioningSlots) break;
-      const waiting = queued.filter(({ ask }) => !gone.has(ask.id));
-      const entry = waiting.length === 0 ? null : await this.#next(resource, waiting);
-      isMore = entry !== null;
+      const entry = await this.#next(
+        resource,
+        queued.filter(({ ask }) => !gone.has(ask.id)),
+      );
       if (entry === null) break;
       gone.add(entry.ask.id);
-      this.#told.delete(entry.ask.id);
     }
     return gone;
   }
@@ -127,7 +135,8 @@ export class Queue {
     return desk.runs.admitting(async () => {
       const closed = desk.doors.closed(resource);
       if (closed !== null && waiting.every(({ ask }) => ask.parent === null)) return null;
-      const { entry } = await desk.parts.ledger.dispatch({ resource, doors: doorsFor(desk, closed) });
+      const body = { resource, doors: doorsFor(desk, closed) };
+      const { entry } = await desk.steady.once((ledger) => ledger.dispatch(body));
       if (entry !== null) start(desk, entry);
       return entry;
     });
@@ -142,10 +151,7 @@ export class Queue {
       const { id, threadKey } = entry.ask;
       if (desk.runs.get(id) !== undefined || desk.runs.isTouched(id)) continue;
       const behind = busy.has(threadKey) ? "thread" : "queue";
-      const key = closed === null ? behind : closed.drainId;
-      const isTold = this.#told.get(id) === key || (closed !== null && entry.toldOf === closed.drainId);
-      this.#told.set(id, key);
-      if (!isTold) tellQueued(desk, entry, { closed, behind, position: index + 1 });
+      tellQueued(desk, entry, { closed, behind, position: index + 1 });
     }
   }
 }

@@ -76,7 +76,7 @@ export class LiveRun {
 
   /** A stop stays undelivered until the run has ended by it, so that whoever holds the run then heeds it too. */
   #heedStop(): void {
-    const said = undelivered({ ...this.entry, messages: this.#messages, delivered: this.#delivered });
+    const said = undelivered({ messages: this.#messages, delivered: this.#delivered });
     if (said.some((message) => message.kind === "stop")) this.stop.abort(new Error("stopped"));
   }
 }
@@ -85,6 +85,7 @@ export class LiveRun {
 export class Runs {
   readonly #live = new Map<string, LiveRun>();
   readonly #listeners = new Set<() => void>();
+  readonly #idlers = new Set<() => void>();
   /** What began, ended or went back since the ledger was asked what it holds: its answer may be older. */
   readonly #touched = new Set<string>();
   #admitting = 0;
@@ -122,7 +123,7 @@ export class Runs {
       return await work();
     } finally {
       this.#admitting -= 1;
-      this.#changed();
+      this.#lookIdle();
     }
   }
 
@@ -159,7 +160,7 @@ export class Runs {
     this.#isLetGo = true;
   }
 
-  /** Calls at each change; answers how to stop that. */
+  /** Calls whenever a run is taken, moves on or is dropped; answers how to stop that. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -171,15 +172,20 @@ export class Runs {
     const look = (): void => {
       if (this.inFlight === 0 || signal.aborted) resolve();
     };
-    const stop = this.onChange(look);
+    this.#idlers.add(look);
     signal.addEventListener("abort", look, { once: true });
     look();
     await promise;
-    stop();
+    this.#idlers.delete(look);
     signal.removeEventListener("abort", look);
+  }
+
+  #lookIdle(): void {
+    for (const look of this.#idlers) look();
   }
 
   #changed(): void {
     for (const listener of this.#listeners) listener();
+    this.#lookIdle();
   }
 }

@@ -4,7 +4,7 @@
 import { REAL } from "#core/budgets.ts";
 import type { LedgerClient } from "#client/ledger.ts";
 import type { Clock } from "#client/ports.ts";
-import { TidegateError, type ErrorCode } from "#wire/errors.ts";
+import { problemIn, raise, TidegateError, type ErrorCode } from "#wire/errors.ts";
 
 const AWAY: readonly ErrorCode[] = ["UNREACHABLE", "ROLLING", "UNREADABLE"];
 const NOT_OURS: readonly ErrorCode[] = ["FENCED", "RUN_NOT_HELD", "NO_SUCH_RUN"];
@@ -31,6 +31,18 @@ export class Steady {
 
   constructor(ports: SteadyPorts) {
     this.#ports = ports;
+  }
+
+  /** Asks once, for somebody who waits for the answer; a newer bot is where to ask then. */
+  async once<T>(ask: (ledger: LedgerClient) => Promise<T>): Promise<T> {
+    const { ledger, onFenced } = this.#ports;
+    try {
+      return await ask(ledger);
+    } catch (error) {
+      if (problemIn(error)?.code !== "FENCED") throw error;
+      onFenced();
+      return raise("ROLLING", "a newer bot has begun: ask again in a few seconds");
+    }
   }
 
   /** Asks until it is answered; rejects with `NotOurs`, or with a refusal that trying again would not change. */

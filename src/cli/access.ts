@@ -3,8 +3,9 @@
 
 import { budgetsOf, type Budgets } from "#core/budgets.ts";
 import type { Config } from "#wire/config.ts";
-import { clockSettingSchema } from "#wire/host.ts";
+import { clockSettingSchema, type SupervisorFile } from "#wire/host.ts";
 import { attachWith, type Attach } from "#client/attach.ts";
+import { botClient, type BotClient } from "#client/bot.ts";
 import { fleetClient, type FleetClient } from "#client/fleet.ts";
 import type { Clock, OpenSocket } from "#client/ports.ts";
 import type { Transport } from "#client/transport.ts";
@@ -17,6 +18,17 @@ import { readJsonFile } from "#node/files.ts";
 import { findHome, pathsOf, type StatePaths } from "#node/stateFolder.ts";
 import { liveSupervisor, readSupervisorFile } from "#node/supervisorFile.ts";
 import { readBearers, withEnv, type Bearers } from "#node/tokens.ts";
+import { CliError, EXIT } from "./exit.ts";
+
+/** The stack's bot, as a command reaches it. */
+export interface BotAccess {
+  /** Where it answers; null in a stack that has none. */
+  readonly url: () => string | null;
+  /** Throws what to do where there is none. */
+  readonly client: BotClient;
+  /** Whether somebody brings it back once it is away. */
+  readonly isKept: () => boolean;
+}
 
 /** One stack, as a command reaches it. */
 export interface FleetAccess {
@@ -31,6 +43,7 @@ export interface FleetAccess {
   readonly fleet: FleetClient;
   readonly watch: Watch;
   readonly attach: Attach;
+  readonly bot: BotAccess;
 }
 
 /** What the root knows when a command first asks for its stack. */
@@ -59,45 +72,75 @@ function clockOfStack(paths: StatePaths): Clock {
   return clockOf(read.kind === "value" ? read.value : REAL_TIME);
 }
 
+const trimmed = (url: string): string => url.replace(/\/+$/, "");
+
+/** Where the stack's parts are, looked up at each request: what comes back may listen elsewhere. */
+interface Places {
+  readonly fleet: () => string;
+  readonly bot: () => string | null;
+}
+
+function placesOf(paths: StatePaths, { port, fleetUrl, botUrl }: Config): Places {
+  const file = (): SupervisorFile | undefined => liveSupervisor(paths) ?? readSupervisorFile(paths);
+  // A fleet that went away is looked for where it was last.
+  let last = `http://127.0.0.1:${port}`;
+  return {
+    fleet: () => {
+      last = file()?.url ?? last;
+      return trimmed(fleetUrl ?? last);
+    },
+    bot: () => {
+      const found = botUrl ?? (fleetUrl === null ? (file()?.botUrl ?? null) : null);
+      return found === null ? null : trimmed(found);
+    },
+  };
+}
+
+/** What is missing where there is no bot: the whole stack, its address, or the bot of a stack that was begun without one. */
+function noBot({ home }: StatePaths, { fleetUrl }: Config, isUp: boolean): Error {
+  const what = "this stack has no bot, which takes asks and knows their runs";
+  if (fleetUrl !== null) return new CliError(what, `set "botUrl" in tidegate.jsonc, beside "fleetUrl"`, EXIT.failed);
+  if (!isUp) return new Failure("NOT_UP", `no fleet is up in ${home}`);
+  return new CliError(what, "npx tidegate down, then npm start: a stack that is begun anew has one", EXIT.failed);
+}
+
 /** Looks the stack up. Throws CONFIG_INVALID or STATE_HALF_WRITTEN when its files cannot be used. */
 export function accessOf(ask: AccessAsk): FleetAccess {
   const paths = pathsOf(homeOf(ask));
   const config = readConfig(paths.config);
   const bearers = withEnv(readBearers(paths.tokens) ?? NO_BEARERS, ask.env);
-  // A fleet that comes back may listen elsewhere, and one that went away is looked for where it was last.
-  let last = `http://127.0.0.1:${config.port}`;
-  const urlNow = (): string => {
-    last = (liveSupervisor(paths) ?? readSupervisorFile(paths))?.url ?? last;
-    return (config.fleetUrl ?? last).replace(/\/+$/, "");
-  };
+  const places = placesOf(paths, config);
+  const isUp = (): boolean => liveSupervisor(paths) !== undefined;
   const clock = clockOfStack(paths);
   // Where nobody has started a fleet there is no bearer either, and the missing fleet is what is to be said.
-  const nowhere = Object.values(bearers).every((bearer) => bearer === "") && liveSupervisor(paths) === undefined;
-  const bearerOf = (scope: keyof Bearers): string => {
+  const nowhere = Object.values(bearers).every((bearer) => bearer === "") && !isUp();
+  const bearer = (scope: keyof Bearers): string => {
     if (nowhere) throw new Failure("NOT_UP", `no fleet has been up in ${paths.home}`);
     return bearers[scope];
   };
+  const wire = { fetch: (to: string, init: RequestInit) => fetch(to, init), bearer, real: ask.real };
   const transport: Transport = {
+    ...wire,
     get baseUrl() {
-      return urlNow();
+      return places.fleet();
     },
-    fetch: (to, init) => fetch(to, init),
-    bearer: bearerOf,
-    real: ask.real,
+  };
+  const botTransport: Transport = {
+    ...wire,
+    get baseUrl() {
+      const url = places.bot();
+      if (url === null) throw noBot(paths, config, isUp());
+      return url;
+    },
   };
   const fleet = fleetClient(transport);
   const watch = new Watch({ transport, clock, openSocket });
   const attach = attachWith({ fleet, clock, turnstile: new Turnstile({ clock, watch }) });
-  return {
-    paths,
-    config,
-    budgets: budgetsOf(config.leases),
-    bearers,
-    clock,
-    url: urlNow(),
-    transport,
-    fleet,
-    watch,
-    attach,
+  const bot = {
+    url: places.bot,
+    client: botClient(botTransport),
+    isKept: () => config.botUrl !== null || isUp(),
   };
+  const stack = { paths, config, budgets: budgetsOf(config.leases), bearers, clock };
+  return { ...stack, url: places.fleet(), transport, fleet, watch, attach, bot };
 }

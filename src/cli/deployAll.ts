@@ -1,38 +1,49 @@
-// `deploy all`: what is slow comes first, then the lock, the guard against older releases, and the runner. What a test
+// `deploy all` and `deploy restart`: what is slow comes first, then the lock, the guard against older releases, and the runner. What a test
 // needs to stand between runner and fleet it hands over as another `makePort`; the command line has no such option.
 
 import { budgetsOf, LIMIT, type Budgets } from "#core/budgets.ts";
 import type { Build, Without } from "#core/drain.ts";
-import type { DeployMode } from "#core/rolloutState.ts";
 import { clockOf } from "#core/time.ts";
 import type { Residents } from "#wire/fleet.ts";
 import type { Receipt } from "#wire/receipt.ts";
 import { findHostControl } from "#node/hostClient.ts";
-import { clientDoor, servedBy } from "#deploy/clientDoor.ts";
+import type { HostStatus } from "#wire/host.ts";
+import { clientDoor } from "#deploy/clientDoor.ts";
 import { deploy } from "#deploy/deploy.ts";
 import { DEPLOY_EXIT } from "#deploy/endings.ts";
-import { viewOf } from "#deploy/facts.ts";
+import { lookAtBot, viewOf } from "#deploy/facts.ts";
 import type { FleetPortParts } from "#deploy/fleetPort.ts";
 import { byItself, inFlightWords, runWords } from "#deploy/lines.ts";
 import { takeDeployLock } from "#deploy/lock.ts";
-import { changesOf, planOf, planWords, swapFor } from "#deploy/plan.ts";
+import { planOf, planWords } from "#deploy/plan.ts";
 import type { DeployPort } from "#deploy/port.ts";
 import type { Interrupts } from "#deploy/run.ts";
-import type { DeployStep } from "#deploy/steps.ts";
+import { choiceWords } from "#deploy/stepLines.ts";
 import { judgeSuperseding, type Superseding } from "#deploy/supersede.ts";
-import { embeddedSwap } from "#deploy/swap.ts";
-import { planRelease, prepareRelease, type PreparedRelease, type ReleaseAsk } from "#embed/release.ts";
+import { planRelease, prepareRelease, type ReleaseAsk } from "#embed/release.ts";
 import type { Sources } from "#embed/sources.ts";
 import type { FleetAccess } from "./access.ts";
 import type { Cli } from "./cli.ts";
 import type { Confirm } from "./confirm.ts";
+import {
+  besideOf,
+  choicesFor,
+  modeOf,
+  plannedOf,
+  servedRelease,
+  stepFacts,
+  type Chosen,
+  type Offered,
+  type Planned,
+} from "./deploySteps.ts";
 import { DeployTeller } from "./deployTeller.ts";
 import { CliError, EXIT } from "./exit.ts";
 import { mintDrainId } from "./ids.ts";
+import { checkSteps } from "./stepsTyped.ts";
 import { checkWithout, deployReasonOf, leftOutOf, type WithoutAsked } from "./without.ts";
 
 /** What was typed. */
-export interface DeployAsked extends WithoutAsked {
+export interface DeployAsked extends WithoutAsked, Chosen {
   readonly dryRun: boolean;
   readonly yes: boolean;
   readonly rollback: boolean;
@@ -73,13 +84,6 @@ async function leftOut({ access, asked, stop }: Begun): Promise<Without[]> {
   return leftOutOf(asked, known);
 }
 
-/** How this deploy swaps: as was typed, else by what the release changes and what is configured. */
-function modeOf(asked: DeployAsked, access: FleetAccess, from: Build | null, to: Build): DeployMode {
-  if (asked.force) return "forced";
-  if (access.bearers.drain === "") return "undrained";
-  return swapFor(changesOf(from, to), access.config.residentSwap);
-}
-
 /** The runner's view of this process's signals. */
 function interruptsOf(cli: Cli, stop: AbortSignal): Interrupts {
   const named = (): "SIGINT" | "SIGTERM" => (cli.interrupts.code() === EXIT.interrupted ? "SIGINT" : "SIGTERM");
@@ -93,22 +97,43 @@ function interruptsOf(cli: Cli, stop: AbortSignal): Interrupts {
   };
 }
 
-function stepOf(begun: Begun, build: Build): DeployStep {
-  const { access } = begun;
-  const swap = embeddedSwap(() => findHostControl(access.paths), build);
-  return { name: "resident", drained: true, swap, live: (signal) => servedBy(access.transport, signal) };
+/** What is deployed; a restart deploys what is served. */
+interface Release extends Offered {
+  readonly imageWasBuilt: boolean;
 }
 
-async function judged(begun: Begun, release: PreparedRelease, residents: Residents): Promise<Superseding> {
-  const live = residents.build.commit;
-  const superseding = await judgeSuperseding(begun.root.sources.root, live, release.build.commit);
-  if (superseding.kind === "unknown") {
-    begun.teller.line({
-      level: "warning",
-      text: `whether ${live} is newer than ${release.build.commit} cannot be told: ${superseding.why}`,
-    });
+/** Builds the release, or only says what it would be; nothing is built for a restart. */
+async function releaseOf(begun: Begun, status: HostStatus, make: typeof prepareRelease): Promise<Release> {
+  if (begun.asked.restart !== null) return { ...servedRelease(status), imageWasBuilt: true };
+  return make(releaseAsk(begun));
+}
+
+/** Which steps are done. Of the fleet it is the fleet's own word that counts, where it can be read. */
+function planned({ access, asked }: Begun, status: HostStatus, from: Build | null, release: Offered): Planned {
+  return plannedOf(choicesFor(stepFacts(status, from, release), asked), access);
+}
+
+/** Whether what is served is newer than this release, and which of it that is. */
+interface Judged {
+  readonly kind: Superseding["kind"];
+  readonly live: string;
+}
+
+/** Judges every step that is done by the commit that is served there; one that is newer is what counts. */
+async function judged({ asked, root, teller }: Begun, to: Build, { shapes }: Planned): Promise<Judged> {
+  const served = [...new Set(shapes.flatMap(({ from }) => (from === null ? [] : [from.commit])))];
+  if (asked.restart !== null) return { kind: "same", live: to.commit };
+  const all: Judged[] = [];
+  for (const live of served) {
+    const superseding = await judgeSuperseding(root.sources.root, live, to.commit);
+    all.push({ kind: superseding.kind, live });
+    if (superseding.kind !== "unknown") continue;
+    const text = `whether ${live} is newer than ${to.commit} cannot be told: ${superseding.why}`;
+    teller.line({ level: "warning", text });
   }
-  return superseding;
+  const order = ["older", "unknown", "newer", "same"];
+  const [first] = all.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
+  return first ?? { kind: "same", live: to.commit };
 }
 
 function releaseAsk({ access, root, cli, teller, stop }: Begun): ReleaseAsk {
@@ -122,29 +147,35 @@ function releaseAsk({ access, root, cli, teller, stop }: Begun): ReleaseAsk {
 async function dryRun(begun: Begun): Promise<void> {
   const { access, teller, asked, stop } = begun;
   const without = await leftOut(begun);
-  const release = await planRelease(releaseAsk(begun));
+  const status = await findHostControl(access.paths).status();
+  const release = await releaseOf(begun, status, planRelease);
   const residents = await clientDoor(access.transport).residents(false, stop);
-  const superseding = (await judged(begun, release, residents)).kind;
   const { build: to, imageWasBuilt } = release;
   const { build: from } = residents;
+  const chosen = planned(begun, status, from, release);
+  const { choices, shapes, steps } = chosen;
+  const superseding = (await judged(begun, to, chosen)).kind;
+  const { bot } = besideOf(access, status, release);
   const sources = {
-    step: "resident",
-    mode: modeOf(asked, access, from, to),
+    choices,
+    steps,
+    mode: modeOf(asked, access, shapes),
     from,
     to,
     imageWasBuilt,
     superseding,
-    view: viewOf(residents, without),
+    view: viewOf(residents, without, await lookAtBot(bot, stop)),
     without,
     budgets: budgetsFor(residents, access),
   };
   const plan = planOf(sources, access.clock.now());
-  teller.plan(plan, [...planWords(plan), ...(asked.force ? forceWords(residents, to) : [])]);
+  teller.plan(plan, [...planWords(plan), ...(asked.force ? forceWords(residents, steps.resident, to) : [])]);
 }
 
 /** Which runs a forced swap takes along, as far as can be told beforehand. */
-function forceWords(residents: Residents, to: Build): string[] {
+function forceWords(residents: Residents, swapsFleet: boolean, to: Build): string[] {
   const { runs, attaching } = viewOf(residents);
+  if (!swapsFleet) return ["--force: closes nothing and waits for nobody; runs live on in their containers"];
   if (runs.length === 0) return [`--force: ${inFlightWords(runs, attaching)}`];
   const kills = residents.build.image !== to.image;
   const head = kills
@@ -154,10 +185,10 @@ function forceWords(residents: Residents, to: Build): string[] {
 }
 
 /** A forced deploy names what it kills before anything, and goes on only when somebody has said yes. */
-async function consented(begun: Begun, residents: Residents | null, to: Build): Promise<void> {
+async function consented(begun: Begun, residents: Residents | null, words: readonly string[]): Promise<void> {
   const { teller, asked, root, stop } = begun;
   const unread = ["--force: the fleet cannot be read, so nobody can say which runs it kills"];
-  for (const text of residents === null ? unread : forceWords(residents, to)) teller.line({ level: "warning", text });
+  for (const text of residents === null ? unread : words) teller.line({ level: "warning", text });
   if (asked.yes) return;
   const answer = await root.confirm("Deploy over them?", stop);
   if (answer === undefined)
@@ -165,9 +196,8 @@ async function consented(begun: Begun, residents: Residents | null, to: Build): 
   if (!answer) throw new CliError("not deployed", "npx tidegate deploy waits for them", EXIT.refused);
 }
 
-function refuseOlder(begun: Begun, superseding: Superseding, residents: Residents): void {
-  if (superseding.kind !== "older" || begun.asked.rollback) return;
-  const live = residents.build.commit;
+function refuseOlder({ asked }: Begun, { kind, live }: Judged): void {
+  if (kind !== "older" || asked.rollback) return;
   throw new CliError(
     `the live release ${live} is newer than this one`,
     "npx tidegate deploy --rollback, when going back is meant",
@@ -191,28 +221,57 @@ function budgetsFor(residents: Residents | null, access: FleetAccess): Budgets {
   return { ...budgetsOf({ fleet: residents.longestLeaseMs }), capMinutes: residents.capMinutes };
 }
 
+/** Nothing is left of the release to be done: said, and no error. */
+function nothingLeft({ teller }: Begun, { choices }: Planned): number {
+  for (const choice of choices) teller.line({ level: "info", text: choiceWords(choice) });
+  teller.line({ level: "notice", text: "nothing to deploy" });
+  return EXIT.done;
+}
+
 async function carryOut(begun: Begun): Promise<number> {
-  const { cli, asked, access, root, teller, stop, drainId } = begun;
+  const { asked, access, teller } = begun;
   const without = await leftOut(begun);
-  const release = await prepareRelease(releaseAsk(begun));
-  const fleet = clientDoor(access.transport);
+  const status = await findHostControl(access.paths).status();
+  const release = await releaseOf(begun, status, prepareRelease);
   const residents = await readFleet(begun);
-  if (residents !== null) refuseOlder(begun, await judged(begun, release, residents), residents);
-  if (asked.force) await consented(begun, residents, release.build);
+  const plan = planned(begun, status, residents?.build ?? null, release);
+  if (plan.shapes.length === 0) return nothingLeft(begun, plan);
+  if (residents !== null) refuseOlder(begun, await judged(begun, release.build, plan));
+  const words = residents === null ? [] : forceWords(residents, plan.steps.resident, release.build);
+  if (asked.force) await consented(begun, residents, words);
+  const staying = plan.choices.filter((choice) => !choice.included && choice.from !== null);
+  for (const choice of staying) teller.line({ level: "info", text: choiceWords(choice) });
+  return runThrough(begun, { status, release, residents, plan, without });
+}
+
+/** What a deploy goes by once it is to be done. */
+interface Going {
+  readonly status: HostStatus;
+  readonly release: Release;
+  readonly residents: Residents | null;
+  readonly plan: Planned;
+  readonly without: readonly Without[];
+}
+
+async function runThrough(begun: Begun, { status, release, residents, plan, without }: Going): Promise<number> {
+  const { cli, asked, access, root, teller, stop, drainId } = begun;
   const to = release.build;
-  const from = residents?.build ?? null;
+  const { shapes, steps } = plan;
   const { receipt, file } = await deploy({
     paths: access.paths,
-    fleet,
+    fleet: clientDoor(access.transport),
+    ...besideOf(access, status, release),
     watch: access.watch,
     clock: access.clock,
     budgets: budgetsFor(residents, access),
-    step: stepOf(begun, to),
-    mode: modeOf(asked, access, from, to),
+    shapes,
+    steps,
+    restart: asked.restart !== null,
+    mode: modeOf(asked, access, shapes),
     without,
     drainId,
     asker: { by: asked.by ?? byOf(cli), reason: deployReasonOf(asked, without, to) },
-    from,
+    from: residents?.build ?? null,
     to,
     mint: mintDrainId,
     interrupts: interruptsOf(cli, stop),
@@ -253,6 +312,7 @@ async function locked(begun: Begun): Promise<number> {
 export async function deployAll(cli: Cli, asked: DeployAsked, root: DeployRoot): Promise<void> {
   checkTexts(asked);
   checkWithout(asked);
+  checkSteps(asked);
   const access = cli.access();
   findHostControl(access.paths);
   const teller = new DeployTeller(cli);

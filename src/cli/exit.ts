@@ -1,5 +1,6 @@
 // The exit codes of every command, in one place (docs: `tidegate --help`), and what an error means for them.
 
+import type { Verdict } from "#core/ask.ts";
 import { problemIn, type ErrorCode } from "#wire/errors.ts";
 import { Failure } from "#node/failure.ts";
 import type { HostErrorCode } from "#wire/host.ts";
@@ -107,4 +108,23 @@ export function exitOf(error: unknown): number {
 export function asRunFailure(error: unknown): unknown {
   const exit = exitOf(error);
   return exit === EXIT.usage || exit === EXIT.denied ? error : new OwnFailure(error);
+}
+
+/** What a process that followed a run ends with: the run's own code, and tidegate's own where it is tidegate's own. */
+export function exitOfVerdict({ ending, exit }: Verdict): number {
+  switch (ending) {
+    case "finished":
+      return exit ?? EXIT.done;
+    case "failed":
+      return exit ?? EXIT.own;
+    case "stopped":
+      return EXIT.interrupted;
+    case "leaseSpent":
+      return EXIT.leaseSpent;
+    case "notStarted":
+      return EXIT.notStarted;
+    case "refused":
+    case "replaced":
+      return EXIT.own;
+  }
 }

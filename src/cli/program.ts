@@ -2,6 +2,7 @@
 
 import { Command, CommanderError, Option } from "commander";
 import type { Cli, GlobalOptions } from "./cli.ts";
+import { addAsk } from "./commands/ask.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDown } from "./commands/down.ts";
 import { addDrain } from "./commands/drain.ts";
@@ -14,8 +15,8 @@ import { addVersion } from "./commands/version.ts";
 
 const HELP = `
 Exit codes: 0 done · 1 failed · 2 usage or configuration, nothing done · 3 refused, or the wait ran out · 4 not allowed ·
-6 deployed, but a container never reported its image · 130/143 ended by a signal after clean-up. \`run\` ends as its
-command does: npx tidegate run --help.
+5 deployed in part · 6 deployed, but a container never reported its image · 130/143 ended by a signal after clean-up.
+\`run\`, \`runs watch\` and \`ask --watch\` end as their command does: npx tidegate run --help.
 Tokens come from RESIDENT_{ADMIN,OPERATOR,READ,DRAIN}_TOKEN or .tidegate/tokens.json, never from an option.`;
 
 /** Reads the global options, wherever they stood. */
@@ -82,9 +83,9 @@ export function programOf(
   more: readonly ((program: Command, cli: Cli) => void)[],
 ): Command {
   const program = rootCommand(typed);
-  const commands = [addStatus, addRun, addRepo, addRuns, addDrain, ...more, addUp, addDown, addVersion];
+  const commands = [addStatus, addAsk, addRuns, addRun, addRepo, addDrain, ...more, addUp, addDown, addVersion];
   for (const add of commands) add(program, cli);
-  addCompletion(program);
+  addCompletion(program, cli);
   return program;
 }
 

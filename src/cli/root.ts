@@ -76,7 +76,8 @@ function wordsFor(cli: Cli, error: unknown): ProblemWords {
   const words = problemWords(error);
   if (words.code !== "UNREACHABLE") return words;
   const { paths, config } = cli.access();
-  if (config.fleetUrl !== null || liveSupervisor(paths) !== undefined) return words;
+  const isElsewhere = config.fleetUrl !== null || config.botUrl !== null;
+  if (isElsewhere || liveSupervisor(paths) !== undefined) return words;
   return problemWords(new Failure("NOT_UP", `no fleet is up in ${paths.home}`));
 }
 

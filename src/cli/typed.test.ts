@@ -151,7 +151,12 @@ test("a closed door is an answer to whoever does not wait there, and a failure t
 
 test("a resident is left out by its name and for a reason; what does not fit is refused, naming the option", () => {
   const known = ["repo:local/app", "repo:acme/app", "repo:local/sample"];
-  const asked = { force: false, reason: "its disk", without: ["sample", "acme/app", "repo:local/sample"] };
+  const asked = {
+    force: false,
+    reason: "its disk",
+    restart: null,
+    without: ["sample", "acme/app", "repo:local/sample"],
+  };
   checkWithout(asked);
   checkWithout({ force: true, reason: null, without: [] });
   const left = leftOutOf(asked, known);
@@ -168,6 +173,7 @@ test("a resident is left out by its name and for a reason; what does not fit is 
   assert.equal(deployReasonOf({ ...asked, reason: null }, [], build), "deploy 7b02d9e");
   assert.equal(deployReasonOf(asked, [], build), "its disk");
   assert.equal(deployReasonOf({ ...asked, reason: "x".repeat(200) }, left, build).length, 200);
+  assert.equal(deployReasonOf({ reason: null, restart: [] }, [], build), "restart 7b02d9e");
 });
 
 function repository(name: string): string {

@@ -38,8 +38,12 @@ export function leftOutOf({ without, reason }: WithoutAsked, known: readonly str
 }
 
 /** Why a deploy is done, in the words that every refusal repeats; a resident that is left out is named there too. */
-export function deployReasonOf({ reason }: WithoutAsked, without: readonly Without[], to: Build): string {
-  const deploying = `deploy ${to.commit}`;
+export function deployReasonOf(
+  { reason, restart }: Pick<WithoutAsked, "reason"> & { readonly restart: readonly string[] | null },
+  without: readonly Without[],
+  to: Build,
+): string {
+  const deploying = `${restart === null ? "deploy" : "restart"} ${to.commit}`;
   if (without.length === 0) return reason ?? deploying;
   const names = namesOf(without.map((one) => one.resource));
   return `${deploying} without ${names}: ${reason ?? ""}`.slice(0, LIMIT.reasonChars);

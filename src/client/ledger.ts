@@ -57,6 +57,7 @@ import {
   type ToldBody,
 } from "#wire/ledger.ts";
 import { LEDGER_ROUTES, type LedgerRouteName } from "#wire/ledgerRoutes.ts";
+import { queryOf } from "./query.ts";
 import { call, type Transport } from "./transport.ts";
 
 /**
@@ -93,12 +94,6 @@ export interface LedgerClient {
   keepReceipt(receipt: KeptReceipt): Promise<Done>;
   receipts(query?: Partial<ReceiptQuery>): Promise<Receipts>;
 }
-
-/** A query without what is not given. */
-const queryOf = (given: Readonly<Record<string, string | number | undefined>>): Record<string, string | number> =>
-  Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
-  );
 
 /** The client of one ledger. */
 export function ledgerClient(transport: Transport): LedgerClient {

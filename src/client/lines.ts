@@ -46,36 +46,48 @@ function pumpOf(transport: Transport, reader: ReadableStreamDefaultReader<Uint8A
   };
 }
 
-function parsed<T>(schema: z.ZodType<T>, text: string): T {
+/** One line or event of a stream; what this build cannot read is an error that shows its beginning. */
+export function parsed<T>(schema: z.ZodType<T>, text: string): T {
   const line = schema.safeParse(jsonOf(text));
   if (line.success) return line.data;
   throw new TidegateError(problemOf("INTERNAL", `a line of the stream cannot be read: ${text.slice(0, 200)}`));
 }
 
-/** Reads a response's lines, each parsed by the schema; returns at the stream's end and throws UNREACHABLE when it is cut. */
-export async function* linesOf<T>(
+/** Reads a response's text as it comes; returns at the stream's end and throws UNREACHABLE when it is cut. */
+export async function* textOf(
   transport: Transport,
   response: Response,
-  schema: z.ZodType<T>,
   signal?: AbortSignal,
-): AsyncGenerator<T, void, void> {
+): AsyncGenerator<string, void, void> {
   const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = response.body?.getReader();
   if (reader === undefined) return;
   const pump = pumpOf(transport, reader, signal);
   const decoder = new TextDecoder();
-  let rest = "";
   try {
     for (;;) {
       const chunk = await pump.next();
       if (chunk === undefined) return;
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) if (line !== "") yield parsed(schema, line);
+      yield decoder.decode(chunk, { stream: true });
     }
   } catch (error) {
     signal?.throwIfAborted();
     throw error instanceof TidegateError ? error : unreachable(transport.baseUrl, error, true);
   } finally {
     pump.close();
+  }
+}
+
+/** Reads a response's lines, each parsed by the schema. */
+export async function* linesOf<T>(
+  transport: Transport,
+  response: Response,
+  schema: z.ZodType<T>,
+  signal?: AbortSignal,
+): AsyncGenerator<T, void, void> {
+  let rest = "";
+  for await (const text of textOf(transport, response, signal)) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line !== "") yield parsed(schema, line);
   }
 }

@@ -26,11 +26,14 @@ export interface Ask {
 export const MESSAGE_KINDS = ["steer", "followUp", "stop"] as const;
 export type MessageKind = (typeof MESSAGE_KINDS)[number];
 
-/** Something said to a run in flight. It is delivered in the order of `seq`, each once. */
+/** What was said while the ask waited, or was still undelivered when it went back to wait, is a part of its text. */
+export const KEPT_KINDS = [...MESSAGE_KINDS, "added"] as const;
+
+/** Something said to a run in flight. It is delivered in the order of `seq`, each once; a follow-up is for the run's end. */
 export interface Message {
   readonly seq: number;
   readonly key: string;
-  readonly kind: MessageKind;
+  readonly kind: (typeof KEPT_KINDS)[number];
   readonly text: string;
   readonly at: Instant;
 }

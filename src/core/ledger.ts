@@ -2,7 +2,7 @@
 // store to store that the object runs inside one transaction: the admission of an ask and its run's row are one write.
 
 import { CLOCK, LIMIT, type Leases } from "./budgets.ts";
-import type { Ask, Entry, Message, Reading } from "./ask.ts";
+import type { Ask, Entry, Message, MessageKind, Reading } from "./ask.ts";
 import type { Instant, Ms } from "./time.ts";
 
 /** Everything that has not ended. `generation` is the newest bot's: what an older one says is refused. */
@@ -192,9 +192,11 @@ function addText(
   said: { readonly key: string; readonly text: string },
   now: Instant,
 ): Step<Entry | null> {
-  const message: Message = { seq: store.nextSeq, key: said.key, kind: "followUp", text: said.text, at: now };
-  const text = [entry.ask.text, ...undelivered(entry).map((one) => one.text), said.text].join("\n");
-  const messages = [...entry.messages, message];
+  const message: Message = { seq: store.nextSeq, key: said.key, kind: "added", text: said.text, at: now };
+  const open = undelivered(entry);
+  const text = [entry.ask.text, ...open.map((one) => one.text), said.text].join("\n");
+  const folded = entry.messages.map((one): Message => (open.includes(one) ? { ...one, kind: "added" } : one));
+  const messages = [...folded, message];
   const longer: Entry = { ...entry, ask: { ...entry.ask, text }, messages, delivered: message.seq };
   if (!hasRoom(longer)) return same(store, null);
   return { store: withEntry({ ...store, nextSeq: store.nextSeq + 1 }, longer), found: longer };
@@ -319,7 +321,7 @@ export type MessageFound =
 export function messageStep(
   store: LedgerStore,
   id: string,
-  said: Omit<Message, "seq" | "at">,
+  said: { readonly key: string; readonly kind: MessageKind; readonly text: string },
   now: Instant,
 ): Step<MessageFound> {
   const entry = entryOf(store, id);
@@ -344,9 +346,9 @@ export const withoutEntry = (store: LedgerStore, id: string): LedgerStore => ({
   entries: store.entries.filter((entry) => entry.ask.id !== id),
 });
 
-/** What has not reached a run, in order. */
-export function undelivered(entry: Entry): readonly Message[] {
-  return entry.messages.filter((message) => message.seq > entry.delivered);
+/** What has not reached a run, in order. A follow-up waits for the run's end, whatever reaches the run after it. */
+export function undelivered({ messages, delivered }: Pick<Entry, "messages" | "delivered">): readonly Message[] {
+  return messages.filter(({ kind, seq }) => kind === "followUp" || (kind !== "added" && seq > delivered));
 }
 
 export interface EndFound {

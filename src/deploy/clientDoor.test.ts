@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fleetClient } from "#client/fleet.ts";
 import type { Transport } from "#client/transport.ts";
-import { clientDoor } from "#deploy/clientDoor.ts";
+import { clientBotDoor, clientDoor, partServedBy, receiptKeeper } from "#deploy/clientDoor.ts";
+import { rehearse } from "#deploy/deployForTests.ts";
 import { DRAIN_ID, drainOf, entryOf, reconciledOf, T0 } from "#deploy/recordsForTests.ts";
 
 interface Sent {
@@ -58,4 +59,32 @@ test("a seal says whether it is a handoff's; a released hold carries its residen
   assert.deepEqual(released.sent, [
     { request: "POST /holds/release", body: { resource: "repo:a/b", reason: "why" }, bearer: "Bearer drain" },
   ]);
+});
+
+test("the bot is closed with the drain's own body, opened by its id, and read for what it has in hand", async () => {
+  const drain = drainOf(DRAIN_ID, T0);
+  const closing = keeping({ now: T0, kind: "created", drain });
+  const body = { id: DRAIN_ID, minutes: 65, by: "ci", reason: "r", deploy: true, build: null, without: [] };
+  await clientBotDoor(closing.transport).drain(body, never);
+  const opening = keeping({ now: T0, kind: "lifted", deferredUntil: null, remaining: [] });
+  await clientBotDoor(opening.transport).undrain({ id: DRAIN_ID, outcome: "landed" }, never);
+  const read = keeping({ ok: true, inFlight: 3, of: "another generation" });
+  assert.deepEqual(await clientBotDoor(read.transport).health(never), { inFlight: 3 });
+  assert.deepEqual(
+    [...closing.sent, ...opening.sent, ...read.sent],
+    [
+      { request: "POST /drain", body, bearer: "Bearer drain" },
+      { request: "POST /undrain", body: { id: DRAIN_ID, outcome: "landed", force: false }, bearer: "Bearer drain" },
+      { request: "GET /healthz", body: null, bearer: null },
+    ],
+  );
+});
+
+test("a part's gate reads what it serves, and the ledger takes the whole receipt", async (context) => {
+  const { sent, transport } = keeping({ ok: true, drainId: DRAIN_ID, generation: 4, kind: "done", now: T0 });
+  for (const part of ["ledger", "bot"] as const)
+    assert.deepEqual(await partServedBy(transport, part)(never), { drainId: DRAIN_ID, generation: 4 });
+  const { receipt } = await rehearse(context);
+  await receiptKeeper(transport)(receipt);
+  assert.deepEqual(sent.at(-1), { request: "POST /receipts", body: { receipt }, bearer: "Bearer operator" });
 });

@@ -2,21 +2,25 @@
 
 import type { Budgets } from "#core/budgets.ts";
 import type { Build, Without } from "#core/drain.ts";
-import { deployOf, type DeployMode, type DeployState } from "#core/rolloutState.ts";
+import { deployOf, withSteps, type DeployMode, type DeployState, type Steps } from "#core/rolloutState.ts";
 import type { Instant } from "#core/time.ts";
 import type { WatchFrame } from "#wire/fleet.ts";
 import type { Receipt } from "#wire/receipt.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
 import { endingLines } from "#deploy/endings.ts";
-import type { FleetDoor } from "#deploy/fleetDoor.ts";
+import { wordsOf } from "#deploy/facts.ts";
+import type { BotDoor, FleetDoor } from "#deploy/fleetDoor.ts";
 import type { FleetPortParts } from "#deploy/fleetPort.ts";
-import type { Line } from "#deploy/line.ts";
-import { openingLines, shapeLine, SILENT, tell, withoutWords } from "#deploy/lines.ts";
+import { info, type Line } from "#deploy/line.ts";
+import { openingLines, SILENT, tell, withoutWords } from "#deploy/lines.ts";
 import type { DeployPort } from "#deploy/port.ts";
 import { quietWatch, type FedWatch } from "#deploy/quietWatch.ts";
 import { finishReceipt, noteTurn, receiptOf } from "#deploy/receipt.ts";
 import { keepReceipt } from "#deploy/receiptFile.ts";
+import type { PartSteps } from "#deploy/rollEffects.ts";
 import { runDeploy, type DeployTurn, type Interrupts } from "#deploy/run.ts";
+import type { StepShape } from "#deploy/shapes.ts";
+import { shapeLine } from "#deploy/stepLines.ts";
 import type { DeployStep } from "#deploy/steps.ts";
 
 /** The watch of a process, as a deploy uses it. */
@@ -30,10 +34,21 @@ export interface WatchSource {
 export interface DeployGiven {
   readonly paths: StatePaths;
   readonly fleet: FleetDoor;
+  /** The bot of this stack; null where none is part of it. */
+  readonly bot: BotDoor | null;
+  /** Keeps a receipt in the ledger too; null where none is part of this stack. */
+  readonly keepInLedger: ((receipt: Receipt) => Promise<unknown>) | null;
   readonly watch: WatchSource | null;
   readonly clock: { now(): Instant; sleep(ms: number, signal?: AbortSignal): Promise<void> };
   readonly budgets: Budgets;
+  /** The fleet's own step, whether it is swapped or not. */
   readonly step: DeployStep;
+  readonly parts: PartSteps;
+  /** What is swapped, in its order, and as the machine takes it. */
+  readonly shapes: readonly StepShape[];
+  readonly steps: Steps;
+  /** The builds that are served, started anew. */
+  readonly restart: boolean;
   readonly mode: DeployMode;
   /** Residents that a person leaves out of quiet, seal and hold. */
   readonly without: readonly Without[];
@@ -73,11 +88,21 @@ function fed(watch: FedWatch, source: WatchSource | null): () => void {
 /** Facts that say nothing new of how far a deploy came: the receipt on disk is not written anew for them. */
 const PASSING: readonly string[] = ["woke", "viewed"];
 
+/** The receipt in the ledger beside the file, where that answers: a deploy that has ended is never failed by it. */
+async function keepToo({ keepInLedger }: DeployGiven, receipt: Receipt): Promise<Line[]> {
+  try {
+    await keepInLedger?.(receipt);
+    return [];
+  } catch (error) {
+    return [info(`the receipt is kept in this folder alone: the ledger does not take it (${wordsOf(error)})`)];
+  }
+}
+
 /** Runs a deploy and keeps its receipt, also when it is refused or fails. */
 export async function deploy(given: DeployGiven): Promise<DeployEnded> {
-  const { clock, mode, without, asker, paths, from, to } = given;
+  const { clock, mode, steps, shapes, restart, without, asker, paths, from, to, drainId } = given;
   const startedAt = clock.now();
-  let receipt = receiptOf({ step: given.step.name, mode, without, drainId: given.drainId, ...asker, to, startedAt });
+  let receipt = receiptOf({ shapes, restart, mode, without, drainId, ...asker, to, startedAt });
   let telling = SILENT;
   let file = keepReceipt(paths, receipt);
   let signalled = false;
@@ -86,14 +111,17 @@ export async function deploy(given: DeployGiven): Promise<DeployEnded> {
   const say = (lines: readonly Line[]): void => lines.forEach((line) => given.onLine(line, clock.now()));
   const leaving = withoutWords(without);
 
+  const { fleet, bot, step, parts, budgets, mint } = given;
   const port = given.makePort({
-    fleet: given.fleet,
+    fleet,
+    bot,
     watch,
-    step: given.step,
-    budgets: given.budgets,
+    step,
+    parts,
+    budgets,
     clock,
-    mint: given.mint,
-    asker: { ...asker, build: to },
+    mint,
+    asker: { ...asker, build: steps.resident ? to : null },
     without,
     hurried: () => signalled,
     keep: (state, seen) => {
@@ -103,7 +131,7 @@ export async function deploy(given: DeployGiven): Promise<DeployEnded> {
   });
   const onTurn = (turn: DeployTurn): void => {
     signalled ||= turn.fact.kind === "signal";
-    const told = tell(telling, turn, { from, to });
+    const told = tell(telling, turn, { from, to, shapes });
     telling = told.telling;
     receipt = noteTurn(receipt, turn);
     if (!PASSING.includes(turn.fact.kind)) file = keepReceipt(paths, receipt);
@@ -111,12 +139,12 @@ export async function deploy(given: DeployGiven): Promise<DeployEnded> {
     given.onTurn(turn, receipt);
   };
 
-  say([shapeLine(given.step.name, from, to), ...openingLines(mode, without)]);
+  say([...shapes.map(shapeLine), ...openingLines(mode, steps, without)]);
   try {
-    const start = deployOf(mode, given.drainId, given.budgets, startedAt);
+    const start = withSteps(deployOf(mode, drainId, budgets, startedAt), steps);
     const state = await runDeploy(start, { port, now: () => clock.now(), interrupts: given.interrupts, onTurn });
     await port.done(state, new AbortController().signal);
-    say(endingLines(state, receipt));
+    say([...(await keepToo(given, receipt)), ...endingLines(state, receipt)]);
     return { state, receipt, file };
   } finally {
     stopWatch();

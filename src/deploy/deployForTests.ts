@@ -8,7 +8,14 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { CLOCK } from "#core/budgets.ts";
 import type { Build, Without } from "#core/drain.ts";
-import type { DeployEffectName, DeployFact, DeployMode, DeployState } from "#core/rolloutState.ts";
+import {
+  RESIDENT_ONLY,
+  type DeployEffectName,
+  type DeployFact,
+  type DeployMode,
+  type DeployState,
+  type Steps,
+} from "#core/rolloutState.ts";
 import type { AuditRow } from "#wire/fleet.ts";
 import { pathsOf, type StatePaths } from "#node/stateFolder.ts";
 import type { FleetDoor } from "#deploy/fleetDoor.ts";
@@ -29,6 +36,7 @@ import {
   TO,
   type runOf,
 } from "#deploy/recordsForTests.ts";
+import type { StepShape } from "#deploy/shapes.ts";
 import type { Uploaded } from "#deploy/steps.ts";
 
 type Scripted =
@@ -41,6 +49,13 @@ type Scripted =
 /** What each effect answers, in turn; the last answer is repeated, and an effect without a script goes well. */
 export interface Script {
   readonly mode?: DeployMode;
+  /** What is swapped; the fleet alone without it. */
+  readonly steps?: Steps;
+  readonly restart?: boolean;
+  /** Whether a bot is part of the stack, whose door is closed with the fleet's. */
+  readonly hasBot?: boolean;
+  /** How the ledger takes the receipt; none is part of the stack without it. */
+  readonly keepInLedger?: DeployGiven["keepInLedger"];
   readonly without?: readonly Without[];
   /** The image that is served before; another one than the release's without it. */
   readonly from?: Build;
@@ -59,6 +74,16 @@ export interface Rehearsed extends DeployEnded {
   readonly lines: readonly string[];
   readonly aborted: readonly string[];
   readonly paths: StatePaths;
+}
+
+/** The steps of a script as they are shown: each goes from the one build to the other, the parts by bundles of their own. */
+function shapesOf({ steps = RESIDENT_ONLY, from = FROM }: Script): StepShape[] {
+  const names = [...steps.parts, ...(steps.resident ? (["resident"] as const) : [])];
+  return names.map((step) => {
+    const own = (build: Build): Build =>
+      step === "resident" ? build : { ...build, bundle: `${step}-${build.bundle}` };
+    return { step, from: own(from), to: own(TO) };
+  });
 }
 
 const asPerformed = (answer: DeployFact | Performed): Performed => ("fact" in answer ? answer : { fact: answer });
@@ -90,7 +115,21 @@ function welcome(script: Script, state: DeployState, now: number): Performed {
           kind: "drained",
           drain: drainOf(drainId, state.drain?.since ?? now, { phaseUntil: now + CLOCK.pulseBoundMs }),
         },
+        seen: script.hasBot === true ? [{ kind: "botDoor", closed: true, why: null }] : [],
       };
+    case "roll":
+      return {
+        fact: { kind: "uploaded", outcome: "landed", why: "" },
+        seen: [
+          {
+            kind: "rolled",
+            part: effect.part,
+            uploaded: { outcome: "landed", why: "", killed: [], ms: CLOCK.retryMs / 10 },
+          },
+        ],
+      };
+    case "rollGate":
+      return { fact: { kind: "serves", served: { drainId, generation: 5 } } };
     case "mint":
       return { fact: { kind: "minted", id: "d2d2d2d2" } };
     case "pause":
@@ -184,6 +223,8 @@ class Rehearsal {
       look: perform,
       pause: perform,
       pulse: perform,
+      roll: perform,
+      rollGate: perform,
       seal: perform,
       confirm: perform,
       upload: perform,
@@ -228,10 +269,16 @@ export async function rehearse(context: TestContext, script: Script = {}): Promi
   const ended = await deploy({
     paths,
     fleet: UNASKED,
+    bot: null,
+    keepInLedger: script.keepInLedger ?? null,
     watch: script.watch ?? null,
     clock: { now: () => rehearsal.now, sleep: unused },
     budgets: BUDGETS,
-    step: { name: "resident", drained: true, swap: { upload: unused, recall: unused }, live: unused },
+    step: { name: "resident", swap: { upload: unused, recall: unused }, live: unused },
+    parts: {},
+    shapes: shapesOf(script),
+    steps: script.steps ?? RESIDENT_ONLY,
+    restart: script.restart ?? false,
     mode: script.mode ?? "drained",
     without: script.without ?? [],
     drainId: DRAIN_ID,

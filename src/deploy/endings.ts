@@ -7,7 +7,7 @@ import type { DeployState, DeployStop } from "#core/rolloutState.ts";
 import { PROTOCOL } from "#core/preflight.ts";
 import { clockOf, formatDuration, hourMinuteOf, MINUTE, SECOND, type Ms } from "#core/time.ts";
 import { shortNameOf } from "#wire/names.ts";
-import type { Receipt } from "#wire/receipt.ts";
+import type { Receipt, ReceiptStep } from "#wire/receipt.ts";
 
 /** Exit codes of `deploy` (docs/errors.md, "Exit codes"). */
 export const DEPLOY_EXIT = {
@@ -24,8 +24,13 @@ export const DEPLOY_EXIT = {
 /** Residents that no report is known of: held to the bound, or to the last look at them. */
 const unreported = ({ stale, held }: DeployState): readonly string[] => [...new Set([...stale, ...held])];
 
+/** Whether some step has landed and another, by all that is known, has not. */
+const isPartial = ({ stop, landed }: DeployState): boolean =>
+  landed.length > 0 && (stop?.kind === "refused" || stop?.kind === "failed" || stop?.kind === "denied");
+
 /** The exit code of a deploy that has ended. */
 export function exitCodeOf(state: DeployState): number {
+  if (isPartial(state)) return DEPLOY_EXIT.partial;
   switch (state.stop?.kind) {
     case "deployed":
       return unreported(state).length > 0 || state.unreconciled !== null ? DEPLOY_EXIT.stale : DEPLOY_EXIT.done;
@@ -48,7 +53,7 @@ function refusedWords(state: DeployState, stop: Extract<DeployStop, { kind: "ref
     case "busy": {
       const waited = formatDuration(state.budgetUntil - state.startedAt);
       const who = by.runs.map((run) => `${runWords(run)} until ${hourMinuteOf(run.leaseUntil)}`).join(", ");
-      return `the wait of ${waited} ran out with ${inFlightWords(by.runs, by.attaching)}${who === "" ? "" : `: ${who}`}`;
+      return `the wait of ${waited} ran out with ${inFlightWords(by.runs, by.attaching, by.botInFlight)}${who === "" ? "" : `: ${who}`}`;
     }
     case "unreadable":
       return `the fleet cannot be read: ${by.what.join(", ")}`;
@@ -86,8 +91,11 @@ export function whyOf(state: DeployState): string | null {
     case "failed":
     case "denied":
       return stop.why;
-    case "unknown":
-      return "nobody knows whether the upload landed: the fleet did not serve it before the swap bound";
+    case "unknown": {
+      const part = state.outcome === "none" ? state.steps.parts[0] : undefined;
+      const [what, who] = part === undefined ? ["upload", "fleet"] : [`swap of the ${part}`, part];
+      return `nobody knows whether the ${what} landed: the ${who} did not serve it before the swap bound`;
+    }
     case "stopped":
       return stoppedWords(state, stop.signal);
   }
@@ -110,13 +118,39 @@ function adviceOf(state: DeployState): string {
 /** `1 s`: under a minute in whole seconds begun, above it as everywhere. */
 const closedWords = (span: Ms): string => (span < MINUTE ? `${Math.ceil(span / SECOND)} s` : formatDuration(span));
 
-function deployedWords({ build, mode, closedMs, cut, killed }: Receipt): string {
+/** What was swapped, where that is not the fleet alone. */
+function whatWords({ steps }: Receipt): string {
+  const names = steps.map((one) => one.step);
+  return names.join() === "resident" || names.length === 0 ? "" : ` (${names.join(", ")})`;
+}
+
+const verbOf = ({ restart }: Receipt): string => (restart ? "restarted" : "deployed");
+
+/** `deployed 7b02d9e`, with what of it was swapped. */
+const doneWords = (receipt: Receipt): string => `${verbOf(receipt)} ${receipt.build.to.commit}${whatWords(receipt)}`;
+
+/** Which steps have come how far; empty for a deploy of one step. */
+function stepsWords({ steps }: Receipt): string {
+  if (steps.length < 2) return "";
+  const named = (words: string, is: (step: ReceiptStep) => boolean): string[] => {
+    const these = steps.filter(is).map((one) => one.step);
+    return these.length === 0 ? [] : [`${words}: ${these.join(", ")}`];
+  };
+  return [
+    ...named("landed", (one) => one.outcome === "landed"),
+    ...named("unknown", (one) => one.outcome === "unknown"),
+    ...named("not landed", (one) => one.outcome !== "landed" && one.outcome !== "unknown"),
+  ].join("; ");
+}
+
+function deployedWords(receipt: Receipt): string {
+  const { mode, closedMs, cut, killed } = receipt;
   const known = typeof closedMs === "number";
   if (mode === "handoff") {
     const streams = `cut ${cut ?? 0} stream${cut === 1 ? "" : "s"}`;
-    return `deployed ${build.to.commit} — closed ${known ? closedWords(closedMs) : "unknown"} · ${streams} · killed ${killed}`;
+    return `${doneWords(receipt)} — closed ${known ? closedWords(closedMs) : "unknown"} · ${streams} · killed ${killed}`;
   }
-  return `deployed ${build.to.commit}${known ? `, closed ${formatDuration(closedMs)}` : ""}, killed ${killed}`;
+  return `${doneWords(receipt)}${known ? `, closed ${formatDuration(closedMs)}` : ""}, killed ${killed}`;
 }
 
 /** Without the drain bearer nobody can reconcile: the containers come onto the image one by one. */
@@ -148,25 +182,31 @@ function headOf(state: DeployState, receipt: Receipt): Line {
     const isFine = receipt.killed === 0 && exitCodeOf(state) === DEPLOY_EXIT.done;
     return { level: isFine ? "notice" : "warning", text: deployedWords(receipt) };
   }
-  if (stop?.kind === "stopped" && wasLive(state)) return warning(`deployed ${receipt.build.to.commit} — ${why}`);
-  if (state.outcome === "unknown") return { level: "error", text: `unknown whether it landed — ${why}` };
+  if (stop?.kind === "stopped" && wasLive(state)) return warning(`${doneWords(receipt)} — ${why}`);
+  if (state.outcome === "unknown" || stop?.kind === "unknown")
+    return { level: "error", text: `unknown whether it landed — ${why}` };
+  if (state.landed.length > 0 && state.outcome !== "landed") {
+    const level = stop?.kind === "stopped" ? "warning" : "error";
+    return { level, text: `partly ${verbOf(receipt)} ${receipt.build.to.commit} — ${why}` };
+  }
   if (stop?.kind === "failed" && state.outcome === "failed")
     return { level: "error", text: `the swap failed — ${why}` };
-  if (state.outcome === "landed")
-    return { level: "warning", text: `deployed ${receipt.build.to.commit}, not seen served — ${why}` };
+  if (state.outcome === "landed") return { level: "warning", text: `${doneWords(receipt)}, not seen served — ${why}` };
   const level = stop?.kind === "stopped" ? "warning" : "error";
-  return { level, text: `nothing deployed — ${why}` };
+  return { level, text: `nothing ${verbOf(receipt)} — ${why}` };
 }
 
 /** The last lines of a deploy: how it ended, what to type next, and at the very end what still closes the fleet. */
 export function endingLines(state: DeployState, receipt: Receipt): readonly Line[] {
   const { level, text } = headOf(state, receipt);
   const head: Line = { level, text: `${text}${withoutWords(receipt.without)}` };
+  const steps = state.stop?.kind === "deployed" ? "" : stepsWords(receipt);
   const advice: Line[] = state.stop?.kind === "deployed" ? [] : [{ level: "info", text: adviceOf(state) }];
   const left: Line[] = state.asked && state.lifted !== "open" ? [{ level: "warning", text: byItself(state) }] : [];
   const remaining = receipt.reopened?.stillClosedBy ?? [];
   const closed = remaining === "unknown" || remaining.length === 0 ? [] : [stillClosed(remaining)];
-  return [head, ...unreportedLines(state, receipt), ...advice, ...left, ...closed];
+  const came: Line[] = steps === "" ? [] : [{ level, text: steps }];
+  return [head, ...came, ...unreportedLines(state, receipt), ...advice, ...left, ...closed];
 }
 
 function stillClosed(remaining: readonly { by: string; reason: string; until: number }[]): Line {

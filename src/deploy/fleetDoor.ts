@@ -4,7 +4,6 @@
 import type * as z from "zod";
 import type { UploadOutcome } from "#core/drain.ts";
 import type { DrainBody, Drains, drainAnswerSchema, ReconcileAnswer, undrainAnswerSchema } from "#wire/drain.ts";
-import type { BotHealth } from "#wire/bot.ts";
 import type { AuditRow, Residents, WatchFrame } from "#wire/fleet.ts";
 import type { Seen } from "#deploy/port.ts";
 
@@ -28,7 +27,7 @@ export interface FleetDoor {
 
 /** The bot's door, which is closed with the fleet's and under the same id. Each rejects as the fleet's requests do. */
 export interface BotDoor {
-  health(signal: AbortSignal): Promise<BotHealth>;
+  health(signal: AbortSignal): Promise<{ readonly inFlight: number }>;
   drain(body: DrainBody, signal: AbortSignal): Promise<unknown>;
   undrain(body: { readonly id: string; readonly outcome: UploadOutcome }, signal: AbortSignal): Promise<unknown>;
 }

@@ -3,85 +3,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { budgetsOf, CLOCK, DEFAULT_LEASES } from "#core/budgets.ts";
-import { deployOf, type DeployEffect, type DeployState } from "#core/rolloutState.ts";
+import { CLOCK } from "#core/budgets.ts";
+import type { DeployState } from "#core/rolloutState.ts";
 import { MINUTE } from "#core/time.ts";
-import { problemOf, TidegateError, type ErrorCode } from "#wire/errors.ts";
 import type { WatchFrame } from "#wire/fleet.ts";
-import { DRAIN_ID, drainOf, fleetOf, residentsOf, runOf, T0, TO } from "#deploy/recordsForTests.ts";
+import { DRAIN_ID, drainOf, fleetOf, residentsOf, runOf, T0 } from "#deploy/recordsForTests.ts";
 import type { FleetDoor } from "#deploy/fleetDoor.ts";
 import { factOfFailure, viewOf } from "#deploy/facts.ts";
-import { fleetPort, type FleetPortParts } from "#deploy/fleetPort.ts";
-import { quietWatch } from "#deploy/quietWatch.ts";
-import type { DeployStep, Uploaded } from "#deploy/steps.ts";
-
-const BUDGETS = budgetsOf(DEFAULT_LEASES);
-const never = new AbortController().signal;
-const at = (effect: DeployEffect, more: Partial<DeployState> = {}): DeployState => ({
-  ...deployOf("drained", DRAIN_ID, BUDGETS, T0),
-  effect,
-  fromGeneration: 1,
-  drain: drainOf(DRAIN_ID, T0),
-  asked: true,
-  ...more,
-});
-const refusing = (code: ErrorCode, more: Record<string, unknown> = {}) => new TidegateError(problemOf(code, "x", more));
-
-interface World {
-  readonly fleet?: Partial<FleetDoor>;
-  readonly step?: Partial<DeployStep>;
-  readonly swap?: Partial<DeployStep["swap"]>;
-  readonly without?: FleetPortParts["without"];
-}
-
-function portOf(world: World = {}) {
-  const watch = quietWatch();
-  const kept: unknown[] = [];
-  const unused = (): Promise<never> => Promise.reject(new Error("not asked for in this test"));
-  const asked: unknown[] = [];
-  // Time passes at once, but only when the turn of whoever waits for something else is over.
-  const clock = {
-    now: () => T0,
-    sleep: (ms: number, signal?: AbortSignal) =>
-      new Promise<void>((resolve, reject) => {
-        asked.push(ms);
-        signal?.addEventListener("abort", () => reject(new Error("aborted")), { once: true });
-        if (ms <= 0) setImmediate(resolve);
-      }),
-  };
-  const fleet = {
-    residents: unused,
-    drains: unused,
-    drain: unused,
-    seal: unused,
-    reconcile: unused,
-    reconciled: unused,
-    undrain: unused,
-    newestAudit: unused,
-    ...world.fleet,
-  };
-  const step = {
-    name: "resident",
-    drained: true,
-    live: unused,
-    ...world.step,
-    swap: { upload: unused, recall: unused, ...world.swap },
-  };
-  const asker = { by: "ci", reason: "r", build: TO };
-  const parts: FleetPortParts = {
-    fleet,
-    watch,
-    step,
-    budgets: BUDGETS,
-    clock,
-    mint: () => "d2d2d2d2",
-    asker,
-    without: world.without ?? [],
-    hurried: () => true,
-    keep: (state) => kept.push(state),
-  };
-  return { port: fleetPort(parts), watch, kept, asked };
-}
+import { at, never, portOf, refusing, type World } from "#deploy/portForTests.ts";
+import type { Uploaded } from "#deploy/steps.ts";
 
 test("a refusal is told apart by its code", () => {
   const drain = drainOf("other-1", T0);

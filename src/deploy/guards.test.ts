@@ -11,10 +11,13 @@ import { budgetsOf, DEFAULT_LEASES } from "#core/budgets.ts";
 import { HOUR } from "#core/time.ts";
 import { pathsOf } from "#node/stateFolder.ts";
 import { rehearse } from "#deploy/deployForTests.ts";
+import type { Build } from "#core/drain.ts";
 import { fleetOf, FROM, runOf, T0, TO } from "#deploy/recordsForTests.ts";
 import { takeDeployLock } from "#deploy/lock.ts";
-import { changesOf, planOf, planWords, swapFor, type PlanSources } from "#deploy/plan.ts";
+import { planOf, planWords, type PlanSources } from "#deploy/plan.ts";
 import { findReceipt, keepReceipt, listReceipts } from "#deploy/receiptFile.ts";
+import { RESIDENT_ONLY } from "#core/rolloutState.ts";
+import { changesOf, swapFor, type StepChoice } from "#deploy/shapes.ts";
 import { judgeSuperseding } from "#deploy/supersede.ts";
 
 function folderOf(context: TestContext): string {
@@ -90,9 +93,13 @@ test("a shallow clone cannot answer ancestry: that is said and refuses nothing, 
   assert.equal((await judgeSuperseding(copy, first, third)).kind, "newer");
 });
 
+const fleetAlone = (from: Build | null): StepChoice[] => [
+  { step: "resident", included: true, why: "its image changes", from, to: TO },
+];
+
 test("what a release changes decides how it is swapped, and a plan says why", () => {
   const sources = {
-    step: "resident",
+    steps: RESIDENT_ONLY,
     to: TO,
     imageWasBuilt: true,
     superseding: "newer",
@@ -106,11 +113,16 @@ test("what a release changes decides how it is swapped, and a plan says why", ()
     [changesOf(FROM, TO), worker, changesOf(TO, TO), changesOf(null, TO)],
     ["image", "worker", "nothing", "unknown"],
   );
+  const how = (from: Build | null, residentSwap: "drain" | "handoff") =>
+    swapFor([{ step: "resident", from, to: TO }], { residentSwap, botRoll: "drain" });
   assert.deepEqual(
-    [swapFor("image", "handoff"), swapFor("unknown", "handoff"), swapFor(worker, "handoff"), swapFor(worker, "drain")],
-    ["drained", "drained", "handoff", "drained"],
+    [how(FROM, "handoff"), how(null, "handoff"), how(kept, "handoff"), how(TO, "handoff"), how(kept, "drain")],
+    ["drained", "drained", "handoff", "handoff", "drained"],
   );
-  const plan = (more: Partial<PlanSources>) => planOf({ ...sources, mode: "drained", from: kept, ...more }, T0);
+  const plan = (more: Partial<PlanSources>) => {
+    const from = more.from === undefined ? kept : more.from;
+    return planOf({ ...sources, choices: fleetAlone(from), mode: "drained", ...more, from }, T0);
+  };
   const words = (more: Partial<PlanSources>) => planWords(plan(more)).join("\n");
   assert.match(
     words({ from: FROM }),
@@ -144,7 +156,8 @@ test("what a release changes decides how it is swapped, and a plan says why", ()
 test("a plan says what it would wait for, and when that cannot end in time", () => {
   const view = fleetOf([runOf("r1", 20), runOf("long", 90)]);
   const sources = {
-    step: "resident",
+    choices: fleetAlone(FROM),
+    steps: RESIDENT_ONLY,
     mode: "drained",
     from: FROM,
     to: TO,

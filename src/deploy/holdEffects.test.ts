@@ -19,7 +19,7 @@ const refusing = (code: ErrorCode) => Promise.reject(new TidegateError(problemOf
 function partsOf(fleet: Partial<HoldParts["fleet"]>): HoldParts {
   const unused = (): Promise<never> => Promise.reject(new Error("not asked for in this test"));
   const asked = { reconcile: unused, reconciled: unused, undrain: unused, newestAudit: unused, ...fleet };
-  return { fleet: asked, watch: quietWatch(), hurried: () => false };
+  return { fleet: asked, bot: null, watch: quietWatch(), hurried: () => false };
 }
 
 const at = (more: Partial<DeployState> = {}): DeployState => ({
@@ -50,6 +50,37 @@ test("a reconcile that has begun is a fact with the bound as a span; every other
     "an old generation answers, or nobody: asked again",
   );
   assert.deepEqual([await kindOf("DRAIN_OVER"), await kindOf("BEYOND_SCOPE")], ["over", "denied"]);
+});
+
+test("the bot is opened behind the fleet, whatever the fleet answered; one that is not told opens by itself", async () => {
+  const told: unknown[] = [];
+  const opened = { now: T0, kind: "lifted", deferredUntil: null, remaining: [], held: [], heldUntil: null } as const;
+  const undrain: HoldParts["fleet"]["undrain"] = (body) => {
+    told.push({ registry: body });
+    return Promise.resolve({ ...opened, remaining: [], held: [] });
+  };
+  const bot = (met: Promise<unknown>): NonNullable<HoldParts["bot"]> => ({
+    health: () => Promise.reject(new Error("not asked for in this test")),
+    drain: () => Promise.reject(new Error("not asked for in this test")),
+    undrain: (body) => {
+      told.push({ bot: body });
+      return met;
+    },
+  });
+  const lifting = at({ effect: { do: "lift", outcome: "landed" } });
+  const door = async (parts: HoldParts) => {
+    const { fact, seen = [] } = await lift(parts, lifting);
+    return [fact.kind, seen.find((one) => one.kind === "botDoor")];
+  };
+  const good = { ...partsOf({ undrain }), bot: bot(Promise.resolve(undefined)) };
+  assert.deepEqual(await door(good), ["lifted", { kind: "botDoor", closed: false, why: null }]);
+  const body = { id: DRAIN_ID, outcome: "landed" };
+  assert.deepEqual(told, [{ registry: body }, { bot: body }]);
+  const silent = { ...partsOf({ undrain }), bot: bot(Promise.reject(new Error("ECONNREFUSED"))) };
+  assert.deepEqual(await door(silent), ["lifted", { kind: "botDoor", closed: true, why: "ECONNREFUSED" }]);
+  const lost = { ...partsOf({ undrain: () => refusing("UNREACHABLE") }), bot: bot(Promise.resolve(undefined)) };
+  assert.deepEqual(await door(lost), ["lost", { kind: "botDoor", closed: false, why: null }]);
+  assert.deepEqual(await door(partsOf({ undrain })), ["lifted", undefined], "where there is no bot none is told of");
 });
 
 test("a lift says who is held and for how long, and does not count its own record among what still closes", async () => {

@@ -3,8 +3,8 @@
 import { CLOCK, LIMIT } from "#core/budgets.ts";
 import { endOf, type Build, type Without } from "#core/drain.ts";
 import { outlasting, type FleetView, type InFlight } from "#core/preflight.ts";
-import type { DeployMode, DeployState } from "#core/rolloutState.ts";
-import { clockOf, formatDuration, hourMinuteOf, MINUTE, SECOND, type Instant } from "#core/time.ts";
+import { closesNothing, type DeployMode, type DeployState, type Steps } from "#core/rolloutState.ts";
+import { clockOf, formatDuration, hourMinuteOf, MINUTE, type Instant } from "#core/time.ts";
 import { shortNameOf } from "#wire/names.ts";
 import {
   heldMinuteLines,
@@ -17,6 +17,8 @@ import {
 } from "#deploy/holdLines.ts";
 import { info, notice, warning, type Line } from "#deploy/line.ts";
 import type { DeployTurn } from "#deploy/run.ts";
+import type { StepShape } from "#deploy/shapes.ts";
+import { botDoorLines, buildWords, rollLines, tookWords } from "#deploy/stepLines.ts";
 
 /** What has been said already, so that nothing is said twice. */
 export interface Telling extends HoldTelling {
@@ -36,13 +38,14 @@ export const SILENT: Telling = {
   heldMinute: 0,
 };
 
-/** `2 runs in flight`, `1 run in flight, 1 attaching`. */
-export function inFlightWords(runs: readonly InFlight[], attaching: number): string {
+/** `2 runs in flight`, `1 run in flight, 1 attaching`, `1 in the bot's hands`. */
+export function inFlightWords(runs: readonly InFlight[], attaching: number, botInFlight = 0): string {
   const running = runs.filter((run) => run.state === "running").length;
   const coming = runs.length - running + attaching;
   const words = [
-    ...(running > 0 || coming === 0 ? [`${running} run${running === 1 ? "" : "s"} in flight`] : []),
+    ...(running > 0 || coming + botInFlight === 0 ? [`${running} run${running === 1 ? "" : "s"} in flight`] : []),
     ...(coming > 0 ? [`${coming} attaching`] : []),
+    ...(botInFlight > 0 ? [`${botInFlight} in the bot's hands`] : []),
   ];
   return words.join(", ");
 }
@@ -52,24 +55,6 @@ export const runWords = (run: { runId: string; resource: string; threadKey: stri
   `${run.runId} (${shortNameOf(run.resource)}, ${run.threadKey})`;
 
 const minutesOf = (span: number): string => `${Math.floor(span / MINUTE)}m`;
-
-/** A build in a few characters: its commit, and its bundle where the commit alone does not tell two apart. */
-function buildWords(build: Build, other: Build | null): string {
-  const same = other !== null && other.commit === build.commit && other.bundle !== build.bundle;
-  return same || build.commit === "none" ? `${build.commit}/${build.bundle}` : build.commit;
-}
-
-/** The shape of a deploy: from build → to build, and whether the image changes. */
-export function shapeLine(step: string, from: Build | null, to: Build): Line {
-  const before = from === null ? "unknown" : buildWords(from, to);
-  const image =
-    from === null
-      ? `image ${to.image}`
-      : from.image === to.image
-        ? `image ${to.image} unchanged`
-        : `image ${from.image} → ${to.image}`;
-  return info(`${step}: ${before} → ${buildWords(to, from)}, ${image}`);
-}
 
 const MODE_LINES: Readonly<Record<DeployMode, readonly Line[]>> = {
   drained: [],
@@ -83,12 +68,25 @@ const MODE_LINES: Readonly<Record<DeployMode, readonly Line[]>> = {
   forced: [],
 };
 
+/** What is said of a deploy that leaves the fleet alone. */
+function partLines(mode: DeployMode, steps: Steps): readonly Line[] {
+  if (mode === "forced") return [];
+  if (closesNothing(steps)) return [info("the ledger alone — nothing is closed, and nobody is waited for")];
+  const undrained =
+    mode === "undrained" ? [warning("RESIDENT_DRAIN_TOKEN is not set — the bot is swapped without a drain")] : [];
+  return [
+    ...undrained,
+    info("the bot hands its runs off — they live on in their containers, and nobody is waited for"),
+  ];
+}
+
 /** What is said before the first effect. */
-export function openingLines(mode: DeployMode, without: readonly Without[] = []): readonly Line[] {
+export function openingLines(mode: DeployMode, steps: Steps, without: readonly Without[] = []): readonly Line[] {
   const left = without.map(({ resource, reason }) =>
     warning(`${shortNameOf(resource)} is left out (${reason}) — neither waited for, nor sealed, nor held`),
   );
-  return [...MODE_LINES[mode], ...left];
+  const isPlain = steps.waits && !closesNothing(steps);
+  return [...(isPlain ? MODE_LINES[mode] : partLines(mode, steps)), ...left];
 }
 
 /** ` — without sample`: behind every line of a deploy that leaves somebody out. */
@@ -96,22 +94,27 @@ export const withoutWords = (without: readonly Without[]): string =>
   without.length === 0 ? "" : ` — without ${namesOf(without.map((one) => one.resource))}`;
 
 /** A run that is waited for, or one that a handoff lets live on. */
-function metLine(run: InFlight, mode: DeployMode): Line {
+function metLine(run: InFlight, { mode, steps }: DeployState): Line {
   const suspect = run.suspect ? "; suspect: no process behind it" : "";
-  if (mode === "handoff" && run.state === "running") return info(`${runWords(run)} lives on${suspect}`);
+  if (!steps.waits || (mode === "handoff" && run.state === "running"))
+    return info(`${runWords(run)} lives on${suspect}`);
   return info(`waits for ${runWords(run)} — its lease ends ${hourMinuteOf(run.leaseUntil)}${suspect}`);
 }
+
+/** All that a look found in flight. */
+const flightWords = ({ runs, attaching, botInFlight }: FleetView): string =>
+  inFlightWords(runs, attaching, botInFlight);
 
 function newRunLines(
   telling: Telling,
   view: FleetView,
-  mode: DeployMode,
+  state: DeployState,
 ): { named: readonly InFlight[]; lines: Line[] } {
   const fresh = view.runs.filter((run) => !telling.named.some((known) => known.runId === run.runId));
   const gone = telling.named.filter((known) => !view.runs.some((run) => run.runId === known.runId));
   const lines = [
-    ...fresh.map((run) => metLine(run, mode)),
-    ...gone.map((run) => info(`${runWords(run)} ended — ${inFlightWords(view.runs, view.attaching)}`)),
+    ...fresh.map((run) => metLine(run, state)),
+    ...gone.map((run) => info(`${runWords(run)} ended — ${flightWords(view)}`)),
   ];
   return { named: view.runs, lines };
 }
@@ -130,8 +133,11 @@ function beyondLines(
   return { beyond: [...telling.beyond, ...late.map((run) => run.runId)], lines };
 }
 
-const isWaiting = (state: DeployState): boolean =>
-  state.stop === null && ["look", "pause", "pulse", "seal"].includes(state.effect.do) && state.outcome === "none";
+const isWaiting = ({ stop, effect, outcome }: DeployState): boolean =>
+  stop === null &&
+  outcome === "none" &&
+  ["look", "pause", "pulse", "seal"].includes(effect.do) &&
+  !(effect.do === "pause" && effect.then === "rollGate");
 
 function heartbeat(telling: Telling, state: DeployState, now: Instant): { minute: number; lines: Line[] } {
   const minute = Math.floor((now - state.startedAt) / MINUTE);
@@ -141,18 +147,26 @@ function heartbeat(telling: Telling, state: DeployState, now: Instant): { minute
   const quietBy = view.quietBy === null ? "" : `, quiet by ${hourMinuteOf(view.quietBy)}`;
   return {
     minute,
-    lines: [info(`waited ${minute}m of ${of} — ${inFlightWords(view.runs, view.attaching)}${quietBy}`)],
+    lines: [info(`waited ${minute}m of ${of} — ${flightWords(view)}${quietBy}`)],
   };
 }
 
+/** What a look could not read, while that does not refuse the deploy yet. */
+function blindLines(state: DeployState): Line[] {
+  const { view, stop, unreadableLooks } = state;
+  if (view === null || view.unreadable.length === 0 || stop !== null) return [];
+  const looks = `look ${unreadableLooks} of ${LIMIT.unreadableLooks}`;
+  return [warning(`${view.unreadable.join(", ")} cannot be read — nothing is taken for quiet; ${looks}`)];
+}
+
 function afterLook(telling: Telling, { after }: DeployTurn): { telling: Telling; lines: Line[] } {
-  if (after.view === null || after.mode === "forced") return { telling, lines: [] };
-  const named = newRunLines(telling, after.view, after.mode);
-  const waitsFor = after.mode === "handoff" ? { ...after.view, runs: [] } : after.view;
+  if (after.view === null || after.mode === "forced" || closesNothing(after.steps)) return { telling, lines: [] };
+  const named = newRunLines(telling, after.view, after);
+  const waitsFor = after.mode === "handoff" || !after.steps.waits ? { ...after.view, runs: [] } : after.view;
   const beyond = beyondLines(telling, waitsFor, after.budgetUntil);
   return {
     telling: { ...telling, named: named.named, beyond: beyond.beyond, sealRefused: false },
-    lines: [...named.lines, ...beyond.lines],
+    lines: [...blindLines(after), ...named.lines, ...beyond.lines],
   };
 }
 
@@ -174,6 +188,8 @@ function lostLines({ before, after }: DeployTurn, why: string): Line[] {
             ),
           ]
         : [];
+    case "roll":
+    case "rollGate":
     case "readBack":
     case "liveGate":
       return [];
@@ -204,10 +220,8 @@ export function byItself(state: DeployState): string {
   return `the fleet opens by itself at ${clockOf(endOf(state.drain).at)}`;
 }
 
-const tookWords = (span: number): string => (span < MINUTE ? `${(span / SECOND).toFixed(1)}s` : formatDuration(span));
-
-function uploadedLines({ after, fact, seen }: DeployTurn): Line[] {
-  if (fact.kind !== "uploaded") return [];
+function uploadedLines({ before, after, fact, seen }: DeployTurn): Line[] {
+  if (fact.kind !== "uploaded" || before.effect.do === "roll" || before.effect.do === "rollGate") return [];
   const uploaded = seen.find((one) => one.kind === "uploaded")?.uploaded;
   const took = uploaded === undefined || uploaded.ms === null ? "" : ` in ${tookWords(uploaded.ms)}`;
   if (fact.outcome === "landed") return [info(`swapped${took}`)];
@@ -225,7 +239,14 @@ function servesLines({ before, after, fact }: DeployTurn, to: Build): Line[] {
     : [];
 }
 
-function factLines(turn: DeployTurn, builds: { from: Build | null; to: Build }): Line[] {
+/** What is swapped: the fleet's builds, and the shape of each step that is done. */
+export interface Told {
+  readonly from: Build | null;
+  readonly to: Build;
+  readonly shapes: readonly StepShape[];
+}
+
+function factLines(turn: DeployTurn, builds: Told): Line[] {
   const { before, after, fact } = turn;
   switch (fact.kind) {
     case "drained":
@@ -311,12 +332,8 @@ function endedBySeal(telling: Telling, { fact, after }: DeployTurn): { telling: 
 }
 
 /** What one turn of the deploy says, and what has then been said. */
-export function tell(
-  telling: Telling,
-  turn: DeployTurn,
-  builds: { from: Build | null; to: Build },
-): { telling: Telling; lines: readonly Line[] } {
-  const said = factLines(turn, builds);
+export function tell(telling: Telling, turn: DeployTurn, builds: Told): { telling: Telling; lines: readonly Line[] } {
+  const said = [...factLines(turn, builds), ...botDoorLines(turn), ...rollLines(turn, builds.shapes)];
   const looked =
     turn.fact.kind === "drained" || turn.fact.kind === "viewed" ? afterShown(telling, turn) : { telling, lines: [] };
   const ended = endedBySeal(looked.telling, turn);

@@ -1,7 +1,7 @@
 // The receipt as a fold over the turns of a deploy: each field is written by the turn, the answer or the audit row that
 // is its source, and stays `unknown` without one.
 
-import type { Drain, Without } from "#core/drain.ts";
+import type { Build, Drain, Without } from "#core/drain.ts";
 import type { DeployEffectName, DeployMode, DeployState } from "#core/rolloutState.ts";
 import type { Instant } from "#core/time.ts";
 import type { AuditRow, Residents } from "#wire/fleet.ts";

@@ -43,6 +43,7 @@ export function fleetOf(runs: readonly InFlight[] = [], more: Partial<FleetView>
     attaching: 0,
     quietBy,
     unreadable: [],
+    botInFlight: 0,
     ...more,
   };
 }

@@ -66,7 +66,9 @@ function chosen(facts: StepFacts, asked: StepsAsked, isQuietRelease: boolean): P
   }
   if (changes !== "nothing") return { included: true, why };
   const stands = step === "resident" && isQuietRelease;
-  return stands ? { included: true, why: "nothing changes, so it is swapped for itself" } : { included: false, why };
+  return stands
+    ? { included: true, why: "nothing changes, so it is swapped for itself" }
+    : { included: false, why: `${why}, so it stays` };
 }
 
 /** Chooses the steps of a release: what has changed; the fleet where nothing has; and a person's word over both. */
@@ -75,12 +77,12 @@ export function chooseSteps(facts: readonly StepFacts[], asked: StepsAsked): rea
   return facts.map((one) => ({ step: one.step, from: one.from, to: one.to, ...chosen(one, asked, isQuietRelease) }));
 }
 
-/** Chooses the steps of a restart: the builds that are served, each in its own place. */
+/** Chooses the steps of a restart, whose facts offer the builds that are served. */
 export function chooseRestart(facts: readonly StepFacts[], named: readonly StepName[]): readonly StepChoice[] {
-  return facts.map(({ step, runs, from }) => {
+  return facts.map(({ step, runs, from, to }) => {
     const wanted = named.length === 0 || named.includes(step);
-    const why = !runs ? "this stack runs none" : wanted ? "the same build again" : "not named";
-    return { step, from, to: from, included: runs && wanted, why };
+    const why = !runs ? "this stack runs none" : wanted ? "the same build again" : "not named, so it stays";
+    return { step, from, to, included: runs && wanted, why };
   });
 }
 

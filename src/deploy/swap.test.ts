@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Ended, SwapAnswer } from "#wire/host.ts";
+import type { Ended, HostStatus, SwapAnswer } from "#wire/host.ts";
 import { Failure } from "#node/failure.ts";
 import type { HostControl } from "#node/hostClient.ts";
 import { embeddedSwap, killedIn, uploadedOf } from "#deploy/swap.ts";
@@ -60,7 +60,7 @@ const controlOf = (more: Partial<HostControl>): HostControl => {
   return { file, status: unused, swap: unused, down: unused, roll: unused, inside: unused, ...more };
 };
 const upload = (more: Partial<HostControl>, signal = never) =>
-  embeddedSwap(() => controlOf(more), BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, signal);
+  embeddedSwap(() => controlOf(more), "resident", BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, signal);
 
 test("a container's own processes are no run", () => {
   assert.deepEqual(
@@ -89,22 +89,27 @@ test("each answer keeps its outcome, and what died of it", () => {
 
 test("asked with the word of its mode; turned away is refused, unanswered is unknown, no supervisor is none", async () => {
   const modes: string[] = [];
+  const steps: (string | undefined)[] = [];
   const swap: HostControl["swap"] = (ask) => {
     modes.push(ask.mode);
+    steps.push(ask.step);
     return Promise.resolve(LANDED);
   };
-  const asked = embeddedSwap(() => controlOf({ swap }), BUILD);
+  const asked = embeddedSwap(() => controlOf({ swap }), "resident", BUILD);
   for (const mode of ["drained", "handoff", "undrained", "forced"] as const)
     await asked.upload({ drainId: "d1d1d1", mode }, never);
   assert.deepEqual(modes, ["sealed", "handoff", "undrained", "forced"]);
+  await embeddedSwap(() => controlOf({ swap }), "ledger", BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, never);
+  assert.deepEqual(steps, ["resident", "resident", "resident", "resident", "ledger"]);
   const failing = async (met: Error) => (await upload({ swap: () => Promise.reject(met) })).outcome;
   assert.equal(await failing(new Failure("SWAP_BUSY", "x")), "refused");
   assert.equal(await failing(new Failure("NOT_UP", "x")), "unknown");
   assert.equal(await failing(new Failure("INTERNAL", "x")), "unknown");
   assert.equal(await failing(new TypeError("odd answer")), "unknown");
-  const none = await embeddedSwap(() => {
+  const nobody = (): never => {
     throw new Failure("NOT_UP", "nobody");
-  }, BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, never);
+  };
+  const none = await embeddedSwap(nobody, "resident", BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, never);
   assert.deepEqual(none, { outcome: "none", why: "nobody", killed: [], ms: null });
 });
 
@@ -138,7 +143,16 @@ test("only the answer to this very upload is recalled", async () => {
     notes: [],
     containers: [],
   };
-  const swap = embeddedSwap(() => controlOf({ status: () => Promise.resolve(status) }), BUILD);
-  assert.equal((await swap.recall("d1d1d1", never))?.outcome, "landed");
-  assert.equal(await swap.recall("d2d2d2", never), undefined);
+  const of = (step: "ledger" | "bot" | "resident", parts: Partial<HostStatus["parts"]> = {}) => {
+    const told = { ...status, parts: { ...status.parts, ...parts } };
+    return embeddedSwap(() => controlOf({ status: () => Promise.resolve(told) }), step, BUILD);
+  };
+  assert.equal((await of("resident").recall("d1d1d1", never))?.outcome, "landed");
+  assert.equal(await of("resident").recall("d2d2d2", never), undefined);
+  const part = { build: BUILD, generation: 2, drainId: null, since: 0 };
+  const refused = { outcome: "refused", drainId: "d1d1d1", code: "X", detail: "because" } as const;
+  assert.equal(await of("bot").recall("d1d1d1", never), undefined, "the fleet's swap is not the bot's");
+  assert.equal(await of("bot", { bot: { ...part, last: null } }).recall("d1d1d1", never), undefined);
+  const bot = of("bot", { bot: { ...part, last: refused }, ledger: { ...part, last: LANDED } });
+  assert.equal((await bot.recall("d1d1d1", never))?.outcome, "refused", "each step has its own last swap");
 });

@@ -24,5 +24,6 @@ export function fleetSources(): Sources {
 
 /** The sources of the package that runs. */
 export function ownSources(): Sources {
-  return fleetSources();
+  const fleet = fleetSources();
+  return { ...fleet, ledger: join(fleet.root, "src/ledger/entry.ts"), bot: join(fleet.root, "src/bot/main.ts") };
 }

@@ -36,7 +36,7 @@ for (const [text, says] of [
     '{"kinds": {"coding": {"leese": "45m", "lease": "45m"}}}',
     /unknown key "kinds.coding.leese"; did you mean "lease"\?/,
   ],
-  ['{"zzzzzz": 1}', /known are \$schema, port, kinds, image, resident, bot, fleetUrl/],
+  ['{"zzzzzz": 1}', /known are \$schema, port, kinds, image, resident, bot, fleetUrl, botUrl/],
   ['{"kinds": {"coding": {"lease": 45}}}', /span with its unit/],
   ['{"kinds": {"coding": {"lease": "45"}}}', /span with its unit/],
   ['{"kinds": {"coding": {"lease": "5m"}}}', /lease reserve < shortest lease/],
@@ -55,6 +55,7 @@ for (const [text, says] of [
   ['{"image": {"tools": {"node": "v24"}}}', /beginning of a version/],
   ['{"image": {"env": {"TIDEGATE_DATA": "x"}}}', /tidegate's own/],
   ['{"fleetUrl": "ftp://x"}', /"fleetUrl"/],
+  ['{"botUrl": "127.0.0.1:8791"}', /"botUrl"/],
 ] as const) {
   test(`refused, with the place: ${text}`, () => assert.match(refusedWith(text), says));
 }

@@ -84,7 +84,7 @@ export interface HostServer {
 export interface Listening {
   readonly port: number;
   /** Lets answers under way out, then ends every connection. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Listens on a port of 127.0.0.1, 0 for any free one; rejects when it is taken. */

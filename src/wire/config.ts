@@ -88,6 +88,7 @@ export const configSchema = z.strictObject({
   resident: residentSchema.optional(),
   bot: botSchema.optional(),
   fleetUrl: z.url({ protocol: /^https?$/ }).optional(),
+  botUrl: z.url({ protocol: /^https?$/ }).optional(),
 });
 
 /** What goes into a container's image, with nothing left out. */
@@ -126,6 +127,8 @@ export interface Config {
   readonly bot: { readonly port: number; readonly roll: "drain" | "handoff" };
   /** The fleet that the CLI talks to, where it is not this folder's own. */
   readonly fleetUrl: string | null;
+  /** The bot that the CLI asks, where it is not this folder's own. */
+  readonly botUrl: string | null;
 }
 
 /** The bot's port beside the fleet's: the next one; any where the fleet takes any. */
@@ -163,6 +166,7 @@ export function configOf(file: z.infer<typeof configSchema>): Config {
     bot: { port: file.bot?.port ?? besidePort(file.port ?? DEFAULT_PORT), roll: file.bot?.roll ?? "drain" },
     residentSwap: file.resident?.swap ?? "drain",
     fleetUrl: file.fleetUrl ?? null,
+    botUrl: file.botUrl ?? null,
   };
 }
 

@@ -9,7 +9,7 @@ import * as z from "zod";
 import { DEFAULT_LEASES } from "#core/budgets.ts";
 import type { ReconcileState } from "#core/reconcile.ts";
 import { bundleWorker, keepBundle, type Bundle } from "#embed/bundles.ts";
-import { ownSources } from "#embed/sources.ts";
+import { fleetSources } from "#embed/sources.ts";
 import { endWorkerd, startWorkerd } from "#embed/workerd.ts";
 import { workerdSecrets } from "#embed/workerdConfig.ts";
 import { scaledFromNow } from "#node/clock.ts";
@@ -39,7 +39,7 @@ type LogLine = z.infer<typeof lineSchema>;
 
 let bundled: Promise<Bundle> | undefined;
 /** The same Worker for every fleet of this process. */
-const theWorker = (): Promise<Bundle> => (bundled ??= bundleWorker(ownSources().worker, ownSources().root));
+const theWorker = (): Promise<Bundle> => (bundled ??= bundleWorker(fleetSources().worker, fleetSources().root));
 
 /** A fleet whose workerd the test owns. */
 export class ContractFleet extends FleetStack {
@@ -211,6 +211,13 @@ export class ContractFleet extends FleetStack {
     return this.log()
       .filter(({ level, event }) => level === "warn" && event.includes("a container is stale"))
       .map(({ resource }) => resource);
+  }
+
+  /** Waits until the registry's alarm has told of a drain's end, which nothing but the telling depends on. */
+  async untilTold(id: string, last: string): Promise<void> {
+    await eventually(`the audit log says: ${last}`, async () =>
+      (await this.told(id)).at(-1) === last ? true : undefined,
+    );
   }
 
   override async attach(...asked: Parameters<FleetStack["attach"]>): Promise<Attached> {

@@ -181,6 +181,7 @@ async function assertRow(row: Row): Promise<void> {
   const heldUntil = await assertClosings(fleet, wanted, [odd, other]);
   if (!row.atOnce) await assertHeld(fleet, odd, heldUntil);
   await fleet.untilOpen();
+  await fleet.untilTold(ID, row.atOnce ? "reopen lifted" : `reopen ${row.opens}`);
   const words = await Promise.all([odd, other, idle].map((resource) => fleet.wordOf(ID, resource)));
   assert.deepEqual(
     words.map(({ state }) => state),

@@ -178,7 +178,7 @@ async function late(): Promise<void> {
   await fleet.reconcile(ID);
   await fleet.untilHeld(ID, [app]);
   await fleet.lift(ID, "landed");
-  await fleet.untilOpen();
+  await fleet.untilTold(ID, "reopen bound");
   assert.deepEqual(fleet.namedStale(), [app]);
   const run = fleet.newRun(app);
   const attaching = fleet.admitted(run);

@@ -12,7 +12,7 @@ import { execa } from "execa";
 import { REAL } from "#core/budgets.ts";
 import type { Binding } from "#wire/attach.ts";
 import { accessOf, type FleetAccess } from "#cli/access.ts";
-import { ownSources } from "#embed/sources.ts";
+import { fleetSources } from "#embed/sources.ts";
 import { REAL_TIME, clockOf, scaledFromNow } from "#node/clock.ts";
 import { allProcesses, environOf, sendSignal } from "#node/processes.ts";
 import { pathsOf, stackIdOf, type StatePaths } from "#node/stateFolder.ts";
@@ -96,7 +96,7 @@ export class DeployStack {
   }
 
   async #supervise(): Promise<void> {
-    const { worker, agent } = ownSources();
+    const { worker, agent } = fleetSources();
     const entry = join(import.meta.dirname, "fixtures", "hostUp.ts");
     const child = spawn(process.execPath, [entry, "--home", this.home, "--worker", worker, "--agent", agent], {
       stdio: ["ignore", "pipe", "pipe"],

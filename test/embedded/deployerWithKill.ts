@@ -12,7 +12,7 @@ import { outputOf } from "#cli/output.ts";
 import { problemLines, problemWords } from "#cli/render/problem.ts";
 import { fleetPort, type FleetPortParts } from "#deploy/fleetPort.ts";
 import type { DeployPort } from "#deploy/port.ts";
-import { ownSources } from "#embed/sources.ts";
+import { fleetSources } from "#embed/sources.ts";
 import { clockOf, REAL_TIME } from "#node/clock.ts";
 
 const { values } = parseArgs({
@@ -81,9 +81,12 @@ try {
     by: "a test",
     reason: "a kill point",
     without: [],
+    only: [],
+    skip: [],
+    restart: null,
   };
   await deployAll(cliOf(), asked, {
-    sources: ownSources(),
+    sources: fleetSources(),
     confirm: () => Promise.resolve(undefined),
     makePort: wrapped,
   });

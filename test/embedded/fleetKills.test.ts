@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { REAL } from "#core/budgets.ts";
-import { ownSources } from "#embed/sources.ts";
+import { fleetSources } from "#embed/sources.ts";
 import { prepareRelease } from "#embed/release.ts";
 import { isSameProcess, sendSignal } from "#node/processes.ts";
 import { readSupervisorFile } from "#node/supervisorFile.ts";
@@ -109,7 +109,7 @@ const counted = Array.from({ length: COUNT }, (_, n) => `line ${n + 1} of the ru
 function releaseB() {
   const building = { progress: () => undefined, signal: new AbortController().signal, env: process.env };
   const worker = join(import.meta.dirname, "fixtures", "fleetWorkerB.ts");
-  return prepareRelease({ paths: fleet.paths, sources: { ...ownSources(), worker }, building });
+  return prepareRelease({ paths: fleet.paths, sources: { ...fleetSources(), worker }, building });
 }
 
 async function swapUnderItsStream(run: Run): Promise<void> {
@@ -148,7 +148,7 @@ test("an unguarded swap of the Worker under a run's open stream cuts the stream 
 
 test("`landed` is believed of the drain that brought the Worker which serves, and opens the fleet at once", async () => {
   const building = { progress: () => undefined, signal: new AbortController().signal, env: process.env };
-  const { build } = await prepareRelease({ paths: fleet.paths, sources: ownSources(), building });
+  const { build } = await prepareRelease({ paths: fleet.paths, sources: fleetSources(), building });
   await fleet.drain("landed-1", { build });
   await fleet.seal("landed-1");
   const answer = await fleet.swap({ drainId: "landed-1", mode: "sealed", build });

@@ -8,7 +8,7 @@ import { after } from "node:test";
 import type * as z from "zod";
 import { REAL } from "#core/budgets.ts";
 import type { Scope } from "#core/scopes.ts";
-import { ownSources, type Sources } from "#embed/sources.ts";
+import { fleetSources, type Sources } from "#embed/sources.ts";
 import { outputLine, type ProcEnd } from "#wire/agent.ts";
 import {
   attachLineSchema,
@@ -104,7 +104,7 @@ export class FleetStack extends HostStack {
   }
 
   override sources(): Sources {
-    return ownSources();
+    return fleetSources();
   }
 
   bearer(scope: Scope): string {

@@ -10,7 +10,7 @@ import type { Attached } from "#client/attach.ts";
 import { callRun, type RunAsk, type RunEnd } from "#client/run.ts";
 import type { Build } from "#core/drain.ts";
 import { prepareRelease } from "#embed/release.ts";
-import { ownSources } from "#embed/sources.ts";
+import { fleetSources } from "#embed/sources.ts";
 import { clockOf, REAL_TIME } from "#node/clock.ts";
 import type { DrainBody } from "#wire/drain.ts";
 import type { Inside } from "#wire/host.ts";
@@ -88,7 +88,7 @@ const numbered = (word: string, count: number): string =>
 async function releaseOf(worker: "A" | "B"): Promise<Build> {
   const building = { progress: () => undefined, signal: new AbortController().signal, env: process.env };
   const other = worker === "A" ? {} : { worker: join(import.meta.dirname, "fixtures", "fleetWorkerB.ts") };
-  return (await prepareRelease({ paths: fleet.paths, sources: { ...ownSources(), ...other }, building })).build;
+  return (await prepareRelease({ paths: fleet.paths, sources: { ...fleetSources(), ...other }, building })).build;
 }
 
 const drainBody = (id: string, build: Build): DrainBody => ({

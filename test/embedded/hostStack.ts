@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
-import { ownSources, type Sources } from "#embed/sources.ts";
+import { fleetSources, type Sources } from "#embed/sources.ts";
 import { hostProblemSchema, statusSchema, type HostProblem, type SwapAsk } from "#wire/host.ts";
 import { findHostControl, type HostControl } from "#node/hostClient.ts";
 import { prepareRelease, type PreparedRelease } from "#embed/release.ts";
@@ -65,11 +65,11 @@ export class HostStack {
   }
 
   sources(worker: WorkerName = "hostWorkerA"): Sources {
-    return { root: ownSources().root, worker: join(fixtures, `${worker}.js`), agent: join(fixtures, "hostAgent.mjs") };
+    return { root: fleetSources().root, worker: join(fixtures, `${worker}.js`), agent: join(fixtures, "hostAgent.mjs") };
   }
 
   #spawn(env: Record<string, string>): ChildProcess {
-    const { worker, agent } = this.sources();
+    const { worker, agent, ledger, bot } = this.sources();
     const args = [
       join(fixtures, "hostUp.ts"),
       "--home",
@@ -78,6 +78,7 @@ export class HostStack {
       worker,
       "--agent",
       agent,
+      ...(ledger === undefined || bot === undefined ? [] : ["--ledger", ledger, "--bot", bot]),
       ...this.#flags,
     ];
     const child = spawn(process.execPath, args, {

@@ -10,7 +10,7 @@ import * as z from "zod";
 import { ledgerClient, type LedgerClient } from "#client/ledger.ts";
 import type { Scope } from "#core/scopes.ts";
 import { bundleWorker, keepBundle, type Bundle } from "#embed/bundles.ts";
-import { ownSources } from "#embed/sources.ts";
+import { fleetSources } from "#embed/sources.ts";
 import { endWorkerd, startWorkerd, type Workerd } from "#embed/workerd.ts";
 import { LEDGER_WORKER } from "#embed/workerdConfig.ts";
 import { clockOf, REAL_TIME, scaledFromNow } from "#node/clock.ts";
@@ -32,7 +32,7 @@ const lineSchema = z.looseObject({ part: z.string(), event: z.string() });
 let bundled: Promise<Bundle> | undefined;
 /** The same Worker for every ledger of this process. */
 function theWorker(): Promise<Bundle> {
-  const { root } = ownSources();
+  const { root } = fleetSources();
   return (bundled ??= bundleWorker(join(root, "src/ledger/entry.ts"), root));
 }
 

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import * as z from "zod";
-import { ownSources } from "#embed/sources.ts";
+import { fleetSources } from "#embed/sources.ts";
 import { prepareRelease } from "#embed/release.ts";
 import type { HostBuild } from "#wire/host.ts";
 import { seeded } from "../../scripts/bench/statistics.ts";
@@ -41,7 +41,7 @@ let residents: string[] = [];
 async function prepared(marker: string): Promise<HostBuild> {
   fleet.configure({ image: { env: { A: marker } } });
   const building = { progress: () => undefined, signal: new AbortController().signal, env: process.env };
-  return (await prepareRelease({ paths: fleet.paths, sources: ownSources(), building })).build;
+  return (await prepareRelease({ paths: fleet.paths, sources: fleetSources(), building })).build;
 }
 
 before(async () => {

@@ -20,25 +20,29 @@ export function doorsFor({ parts, number }: Desk, closed: Closed | null): DoorsA
   return { generation: number, open: closed === null, leaseMs: longestLeaseMs, leases };
 }
 
-/** Tells a queued ask what it waits for, and notes under which drain, so that it is told once. */
+/** Tells a queued ask what it waits for: once under a drain, which the ledger notes, and once where it is something else. */
 export function tellQueued(
   desk: Desk,
   entry: Entry,
   wait: { readonly closed: Closed | null; readonly behind: "thread" | "queue"; readonly position: number },
 ): void {
-  const { doors, cards, outbox, number } = desk;
+  const { doors, cards, outbox, number, told } = desk;
+  const { id } = entry.ask;
+  const drainId = wait.closed?.drainId ?? null;
+  const key = drainId ?? wait.behind;
+  const last = cards.last(id);
+  const isKnown = told.get(id) === key || (drainId !== null && entry.toldOf === drainId);
+  told.set(id, key);
+  if (isKnown && (last === undefined || last.state === "queued")) return;
   const quietBy = wait.closed === null ? null : doors.quietBy(wait.closed);
   cards.tell(queuedCard(entry, { ...wait, quietBy }));
-  const { id } = entry.ask;
-  const drainId = wait.closed?.drainId;
-  if (drainId !== undefined && entry.toldOf !== drainId)
-    outbox.post((ledger) => ledger.told({ id, generation: number, drainId }));
+  if (drainId !== null) outbox.post((ledger) => ledger.told({ id, generation: number, drainId }));
 }
 
 /** Asks the ledger. The door is read in the very step in which the question leaves, and the caller counts it as in flight. */
 export async function admission(desk: Desk, ask: Ask): Promise<Admission> {
   const closed = desk.doors.closed(ask.resource);
-  const answer = await desk.parts.ledger.ask({ ask, doors: doorsFor(desk, closed) });
+  const answer = await desk.steady.once((ledger) => ledger.ask({ ask, doors: doorsFor(desk, closed) }));
   if (answer.kind === "queued") {
     const { entry, position } = answer;
     tellQueued(desk, entry, {

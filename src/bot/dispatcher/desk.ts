@@ -20,6 +20,8 @@ export interface Desk {
   readonly runs: Runs;
   readonly cards: Cards;
   readonly wakes: Wakes;
+  /** What each queued ask was told that it waits for: a drain's id, or thread or queue. */
+  readonly told: Map<string, string>;
   readonly repositories: Repositories;
 }
 

@@ -1,11 +1,12 @@
-// `deploy`: all (its one step here is `resident`), plan, show, list. What a release is made with is loaded when it is asked for:
-// it brings the bundler along.
+// `deploy`: all, restart, plan, show, list. What a release is made with is loaded when it is asked for: it brings the bundler
+// along.
 
 import { Command } from "commander";
 import { findReceipt, listReceipts } from "#deploy/receiptFile.ts";
 import type { Cli } from "../cli.ts";
 import { confirmOn } from "../confirm.ts";
 import type { DeployAsked } from "../deployAll.ts";
+import { stepsTyped } from "../stepsTyped.ts";
 import { CliError } from "../exit.ts";
 import { receiptLines, receiptTable } from "../render/receipt.ts";
 
@@ -17,16 +18,23 @@ interface Typed {
   readonly by?: string;
   readonly reason?: string;
   readonly without?: readonly string[];
+  readonly only?: readonly string[];
+  readonly skip?: readonly string[];
 }
 
-const askedOf = ({ dryRun, force, yes, rollback, by, reason, without }: Typed): DeployAsked => ({
-  dryRun: dryRun ?? false,
-  force: force ?? false,
-  yes: yes ?? false,
-  rollback: rollback ?? false,
-  by: by ?? null,
-  reason: reason ?? null,
-  without: without ?? [],
+const NEXT = "npx tidegate deploy plan";
+
+const askedOf = (typed: Typed, restart: readonly string[] | null = null): DeployAsked => ({
+  dryRun: typed.dryRun ?? false,
+  force: typed.force ?? false,
+  yes: typed.yes ?? false,
+  rollback: typed.rollback ?? false,
+  by: typed.by ?? null,
+  reason: typed.reason ?? null,
+  without: typed.without ?? [],
+  only: stepsTyped(typed.only ?? [], "--only", NEXT),
+  skip: stepsTyped(typed.skip ?? [], "--skip", NEXT),
+  restart: restart === null ? null : stepsTyped(restart, "deploy restart", NEXT),
 });
 
 /** What a release is made with is loaded here, when it is asked for. */
@@ -39,23 +47,43 @@ async function begin(cli: Cli, asked: DeployAsked): Promise<void> {
 }
 
 const HELP = `
-Ends with 0 deployed · 3 refused, or the wait ran out · 6 deployed, but a container never reported its image · 8 unknown
-whether it landed. The receipt of every deploy is kept: npx tidegate deploy show`;
+Its steps are ledger, bot and resident, in this order: those that this stack runs and whose bundle changes; resident also
+where its image does, or where nothing changes at all. The first that fails stops the rest.
+Ends with 0 deployed · 3 refused, or the wait ran out · 5 some steps landed and some did not · 6 deployed, but a container
+never reported its image · 8 unknown whether it landed. The receipt of every deploy is kept: npx tidegate deploy show`;
 
 const eachOf = (one: string, before: readonly string[] = []): readonly string[] => [...before, one];
 
-function all(cli: Cli): Command {
-  return new Command("all")
-    .description("close the door, wait for the runs in flight, swap, open again")
+/** What every way to swap takes. */
+function swapping(command: Command): Command {
+  return command
     .option("--dry-run", "say what would be built and waited for, and touch nothing")
     .option("--force", "neither drain nor wait: swap over what runs, and kill it where the image changes")
     .option("--yes", "with --force: do not ask")
-    .option("--rollback", "deploy although the live release is newer")
     .option("--by <who>", "who deploys, in the words that every refusal repeats")
     .option("--without <resident>", "leave one broken resident out, with a --reason; may be given again", eachOf)
-    .option("--reason <text>", "why")
+    .option("--reason <text>", "why");
+}
+
+function all(cli: Cli): Command {
+  return swapping(new Command("all"))
+    .description("close the door, wait for the runs in flight, swap, open again")
+    .option("--only <step>", "nothing but this step: ledger, bot or resident; may be given again", eachOf)
+    .option("--skip <step>", "leave this step out; may be given again", eachOf)
+    .option("--rollback", "deploy although the live release is newer")
     .addHelpText("after", HELP)
     .action((typed: Typed) => begin(cli, askedOf(typed)));
+}
+
+const RESTART_HELP = `
+Without a step: each that this stack runs. It closes the door and waits like a deploy; the receipt is kept like any other.`;
+
+function restart(cli: Cli): Command {
+  return swapping(new Command("restart"))
+    .description("the builds that are served, started anew: the same door, the same wait, nothing built")
+    .argument("[step...]", "ledger, bot or resident")
+    .addHelpText("after", RESTART_HELP)
+    .action((named: readonly string[], typed: Typed) => begin(cli, askedOf(typed, named)));
 }
 
 function plan(cli: Cli): Command {
@@ -96,6 +124,7 @@ export function deployCommand(cli: Cli): Command {
   return new Command("deploy")
     .description("release what this folder says, without killing the runs in flight")
     .addCommand(all(cli))
+    .addCommand(restart(cli))
     .addCommand(plan(cli))
     .addCommand(show(cli))
     .addCommand(list(cli));

@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MINUTE } from "#core/time.ts";
 import { lines, refusal } from "#client/clientForTests.ts";
+import { clockOf, REAL_TIME } from "#node/clock.ts";
 import { cliWith } from "../cliForTests.ts";
 import { drainOf, NOW, residentRow, residentsOf, runRow } from "../render/screensForTests.ts";
+import { BotForTests, NOW as BOT_NOW, runOf } from "../botForTests.ts";
 import type { Confirm } from "../confirm.ts";
 import { repoRebuild } from "./repoRebuild.ts";
 
@@ -48,6 +50,32 @@ test("where one resident is held, its row alone is closed and its report is what
   const open = cliWith({ "/residents": residentsOf({ residents }) });
   await open.type("repo", "list");
   assert.match(open.out(), /^dark +unreadable +/m);
+});
+
+test("the list shows how many asks wait for each repository and what for; without a bot it has no such column", async () => {
+  const residents = residentsOf({ residents: [residentRow(), residentRow({ resource: "repo:local/other" })] });
+  const bot = await BotForTests.start();
+  try {
+    const wait = { cause: "deploy", bound: BOT_NOW + 12 * MINUTE, position: 1 } as const;
+    bot.add(runOf("r-00000000000a", wait), runOf("r-00000000000b", { ...wait, position: 2 }));
+    bot.add(runOf("r-00000000000c", { state: "running", resource: "repo:local/other" }));
+    const typed = cliWith({ "/residents": residents }, {}, { bot, real: clockOf(REAL_TIME) });
+    assert.equal(await typed.type("repo", "list"), 0);
+    assert.match(typed.out(), /^RESIDENT +STATE +IMAGE +IN FLIGHT +QUEUED +RESOURCE$/m);
+    assert.match(
+      typed.out(),
+      /^app +ready +a41bfff current +0 +2, waiting for the deploy to finish · 12 min +repo:local\/app$/m,
+    );
+    assert.match(typed.out(), /^other +ready +a41bfff current +0 +0 +repo:local\/other$/m);
+    bot.refusals.push("UNREACHABLE");
+    assert.equal(await typed.type("repo", "list"), 0);
+    assert.match(typed.err(), /what is queued is unknown: .*told by the test/);
+  } finally {
+    await bot.stop();
+  }
+  const without = cliWith({ "/residents": residents });
+  await without.type("repo", "list");
+  assert.doesNotMatch(without.out() + without.err(), /QUEUED|unknown/);
 });
 
 const HELD = {

@@ -6,8 +6,10 @@ import type { Residents } from "#wire/fleet.ts";
 import type { Cli } from "../cli.ts";
 import { confirmOn } from "../confirm.ts";
 import { asRunFailure, CliError } from "../exit.ts";
+import { waitingByRepository } from "../render/askTables.ts";
 import { bannerLines } from "../render/fleetBanner.ts";
 import { residentTable } from "../render/statusScreen.ts";
+import { readBot } from "../readBot.ts";
 import { resolveRepo } from "../repoName.ts";
 import { repositoryOf } from "../repository.ts";
 import { runInFleet } from "../runInFleet.ts";
@@ -58,16 +60,19 @@ async function add(cli: Cli, what: string, wishes: AddWishes): Promise<void> {
 }
 
 async function list(cli: Cli): Promise<void> {
-  const { fleet, url } = cli.access();
-  const residents = await fleet.residents();
+  const access = cli.access();
+  const { fleet, url } = access;
+  const [residents, bot] = await Promise.all([fleet.residents(), readBot(access, { limit: 1 })]);
   const { json, headers } = cli.options();
   if (json) {
     const { now, draining, drains } = residents;
-    return cli.output.data(JSON.stringify({ now, draining, drains, residents: residents.residents }, null, 2));
+    const asks = bot.kind === "read" ? bot.list.live : null;
+    return cli.output.data(JSON.stringify({ now, draining, drains, residents: residents.residents, asks }, null, 2));
   }
   const drained = residents.drains.length > 0 ? [...bannerLines({ kind: "read", residents, url }), ""] : [];
   for (const line of drained) cli.output.data(line);
-  for (const line of residentTable(residents, headers)) cli.output.data(line);
+  for (const line of residentTable(residents, waitingByRepository(bot), headers)) cli.output.data(line);
+  if (bot.kind === "unknown") cli.output.say(`tidegate: what is queued is unknown: ${bot.why}`);
   if (residents.residents.length === 0)
     cli.output.say("tidegate: no repository yet: npx tidegate repo add <path or url>");
 }

@@ -1,18 +1,20 @@
-// `tidegate runs …`: the runs in flight, and the end of one that nobody else ends.
+// `tidegate runs …`: what was asked for and what runs, one run from near, what is said to it, and the end of one that nobody
+// else ends.
 
 import type { Command } from "commander";
 import type { Cli } from "../cli.ts";
-import { EXIT } from "../exit.ts";
-import { runTable, suspectLines } from "../render/statusScreen.ts";
+import { asRunFailure, EXIT } from "../exit.ts";
+import { runsList, type ListWishes } from "./runsList.ts";
+import { runsShow, runsWatch } from "./runsLooks.ts";
+import { runsSteer, runsStop, type SteerWishes } from "./runsSay.ts";
 
-async function list(cli: Cli): Promise<void> {
-  const { runs, now, attaching } = await cli.access().fleet.residents({ fresh: true });
-  const { json, headers } = cli.options();
-  if (json) return cli.output.data(JSON.stringify({ now, runs, attaching }, null, 2));
-  for (const line of runTable(runs, now, headers)) cli.output.data(line);
-  for (const line of suspectLines(runs, now)) cli.output.say(line);
-  if (runs.length === 0) cli.output.say("tidegate: nothing in flight");
-}
+const RUN = "its id, the beginning of it, or `last`";
+
+const WATCH_HELP = `
+The run's stdout and stderr are its own; everything tidegate says goes to stderr. Ctrl-C leaves the run alone.
+
+Exit codes: the run's command's own · 124 its lease was over · 125 tidegate failed, or the run was refused · 127 it could
+not be started · 130 it was stopped, or Ctrl-C left it alone · 2 usage · 4 not allowed`;
 
 async function release(cli: Cli, runId: string, reason: string): Promise<void> {
   const { kind } = await cli.access().fleet.releaseRun({ runId, reason });
@@ -21,13 +23,49 @@ async function release(cli: Cli, runId: string, reason: string): Promise<void> {
   if (kind === "superseded") cli.exit(EXIT.refused);
 }
 
-/** Adds the commands. */
-export function addRuns(program: Command, cli: Cli): void {
-  const runs = program.command("runs").description("the runs in flight");
+function addLooks(runs: Command, cli: Cli): void {
   runs
     .command("list")
-    .description("each run with its thread and the lease it has left")
-    .action(() => list(cli));
+    .description("what is queued and in flight: its place, what it waits for, the lease it has left")
+    .option("--all", "what has ended, too")
+    .option("--repo <name>", "of one repository")
+    .option("--limit <rows>", "with --all: how many that have ended", "50")
+    .action((wishes: ListWishes) => runsList(cli, wishes));
+  runs
+    .command("show")
+    .description("everything that is known of one ask: its card, its notes, how it ended, its write-up")
+    .argument("<run>", RUN)
+    .action((typed: string) => runsShow(cli, typed));
+  runs
+    .command("watch")
+    .description("follow one run's output and card to its end, and end with its code")
+    .argument("<run>", RUN)
+    .option("--from-now", "what it writes from now on, without what it has written")
+    .addHelpText("after", WATCH_HELP)
+    .action((typed: string, wishes: { fromNow?: boolean }) =>
+      runsWatch(cli, typed, wishes).catch((error: unknown) => {
+        throw asRunFailure(error);
+      }),
+    );
+}
+
+/** Adds the commands. */
+export function addRuns(program: Command, cli: Cli): void {
+  const runs = program.command("runs").description("what was asked for: what waits, what runs, what has ended");
+  addLooks(runs, cli);
+  runs
+    .command("stop")
+    .description("stop a run, or take an ask out of the queue")
+    .argument("<run>", RUN)
+    .action((typed: string) => runsStop(cli, typed));
+  runs
+    .command("steer")
+    .description("say something to a run in flight; to an ask that waits it is added")
+    .argument("<run>", RUN)
+    .argument("<text...>", "what is to be said")
+    .option("--follow-up", "it is to be done after the run: it becomes an ask of its thread")
+    .option("--key <key>", "the same key is said once, however often it is typed")
+    .action((typed: string, text: string[], wishes: SteerWishes) => runsSteer(cli, typed, text, wishes));
   runs
     .command("release")
     .description("end one run, wherever its caller is (admin)")

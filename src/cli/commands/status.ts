@@ -11,6 +11,7 @@ import type { Cli } from "../cli.ts";
 import { EXIT } from "../exit.ts";
 import { isNews } from "../render/eventLine.ts";
 import { problemWords } from "../render/problem.ts";
+import { readBot } from "../readBot.ts";
 import { statusJson, statusLine, statusScreen, type StatusView } from "../render/statusScreen.ts";
 
 const EVENTS = 10;
@@ -27,18 +28,19 @@ async function hostOf({ paths }: FleetAccess): Promise<HostStatus | null> {
 /** Reads everything on the screen once. `fresh` asks the busy residents, so that suspects are named. */
 export async function readStatus(access: FleetAccess, fresh: boolean): Promise<StatusView> {
   const { fleet, url, clock } = access;
-  const [residents, events, host] = await Promise.all([
+  const [residents, events, host, bot] = await Promise.all([
     fleet.residents({ fresh }).catch((error: unknown) => ({ error })),
     fleet.audit({ limit: EVENTS }).catch(() => []),
     hostOf(access),
+    readBot(access, { limit: 1 }),
   ]);
   const readAt = clock.now();
   if ("error" in residents) {
     const { code, what, next } = problemWords(residents.error);
     const mend = code === "UNREACHABLE" && host === null ? "npm start" : next;
-    return { fleet: { kind: "unknown", url, why: what, next: mend }, host, events: [], readAt };
+    return { fleet: { kind: "unknown", url, why: what, next: mend }, host, bot, events: [], readAt };
   }
-  return { fleet: { kind: "read", residents, url }, host, events: events.filter(isNews), readAt };
+  return { fleet: { kind: "read", residents, url }, host, bot, events: events.filter(isNews), readAt };
 }
 
 async function once(cli: Cli): Promise<void> {

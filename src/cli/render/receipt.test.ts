@@ -11,6 +11,8 @@ const build = (commit: string, image: string) => ({ commit, bundle: `b-${commit}
 const RECEIPT: Receipt = {
   format: 1,
   step: "resident",
+  steps: [],
+  restart: false,
   drainId: "d1d1d1d1",
   drainIds: ["d1d1d1d1"],
   mode: "drained",
@@ -182,8 +184,8 @@ test("what the reconcile came to at each resident, how its hold ended, who was l
 });
 
 test("a receipt of an earlier build is read, and says nothing of what that build did not know", () => {
-  const { without, unreconciled, cut, residents, ...old } = RECEIPT;
-  assert.deepEqual([without, unreconciled, cut], [[], null, null]);
+  const { without, unreconciled, cut, residents, steps, restart, ...old } = RECEIPT;
+  assert.deepEqual([without, unreconciled, cut, steps, restart], [[], null, null, [], false]);
   const rows = (residents === "unknown" ? [] : residents).map(
     ({ resource, imageBefore, imageAfter, bootBefore, bootAfter }) => ({
       resource,
@@ -196,6 +198,56 @@ test("a receipt of an earlier build is read, and says nothing of what that build
   const read = receiptSchema.parse({ ...old, residents: rows });
   assert.match(receiptLines(read).join("\n"), /sample {3}image a41b → c9e0 {3}boot b1 → unknown$/m);
   assert.doesNotMatch(receiptLines(read).join("\n"), /cut|left out|reconcile/);
+});
+
+test("a deploy of several steps says of each from which build to which, and how far it came", () => {
+  const step = (name: "ledger" | "bot" | "resident", more: object) => ({
+    step: name,
+    from: build("3f9c1e2", "a41b"),
+    to: build("7b02d9e", "c9e0"),
+    outcome: "none" as const,
+    why: null,
+    since: null,
+    until: null,
+    generation: null,
+    ...more,
+  });
+  const steps = [
+    step("ledger", { outcome: "landed", since: AT, until: AT + 2 * MINUTE, generation: 4, from: "unknown" }),
+    step("bot", { outcome: "failed", since: AT, until: AT, why: "it does not start" }),
+    step("resident", {}),
+  ];
+  const text = receiptLines({ ...RECEIPT, step: "ledger, bot, resident", steps, result: "failed" }).join("\n");
+  for (const words of [
+    /^deploy d1d1d1d1 {3}ledger, bot, resident {3}failed/,
+    /steps +ledger +unknown → 7b02d9e\/b-7b02d9e +landed, 2m, generation 4$/m,
+    /bot +3f9c1e2\/b-3f9c1e2 → 7b02d9e\/b-7b02d9e +failed, 0s: it does not start$/m,
+    /resident +3f9c1e2\/b-3f9c1e2 → \S+ +not begun$/m,
+    /image +a41b → c9e0/,
+  ])
+    assert.match(text, words);
+  const odd = [
+    step("bot", { outcome: "unknown", since: AT, until: AT }),
+    step("ledger", { since: AT, until: AT, why: "this build is gone" }),
+    step("ledger", { outcome: "refused", since: AT, until: AT }),
+  ];
+  const bot = receiptLines({ ...RECEIPT, steps: odd, restart: true, without: [{ resource: "repo:a/b", reason: "x" }] });
+  assert.match(bot.join("\n"), /^restart d1d1d1d1/);
+  assert.match(bot.join("\n"), /unknown whether it landed, 0s$/m);
+  assert.match(bot.join("\n"), /nothing swapped, 0s: this build is gone$/m);
+  assert.match(bot.join("\n"), /refused, 0s$/m);
+  assert.doesNotMatch(bot.join("\n"), /^ +(image|residents|generation) /m, "what it did not touch is not told of");
+  assert.match(bot.join("\n"), /left out +b: x$/m);
+});
+
+test("who was never closed out, and why", () => {
+  const of = (more: Partial<Receipt>) => receiptLines({ ...RECEIPT, closed: null, ...more }).join("\n");
+  const [from, to] = [build("3f9c1e2", "a41b"), build("7b02d9e", "c9e0")];
+  const ledger = { step: "ledger" as const, from, to, outcome: "landed" as const, why: null };
+  const steps = [{ ...ledger, since: AT, until: AT, generation: 2 }];
+  assert.match(of({ steps }), /closed +never: the ledger alone closes nothing$/m);
+  assert.match(of({}), /closed +never: the drain was not granted$/m);
+  assert.match(of({ mode: "undrained" }), /closed +never: this deploy did not drain$/m);
 });
 
 test("past deploys are a table", () => {

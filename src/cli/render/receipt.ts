@@ -2,7 +2,7 @@
 
 import { clockOf, formatDuration, type Instant } from "#core/time.ts";
 import { shortNameOf } from "#wire/names.ts";
-import type { Receipt } from "#wire/receipt.ts";
+import type { Receipt, ReceiptStep } from "#wire/receipt.ts";
 import { plain } from "./plain.ts";
 import { table } from "./table.ts";
 
@@ -47,6 +47,34 @@ const END_WORDS: Readonly<Record<Receipt["inFlight"][number]["how"], string>> = 
   unknown: "ended, how is unknown",
 };
 
+const OUTCOME_WORDS: Readonly<Record<ReceiptStep["outcome"], string>> = {
+  none: "not begun",
+  refused: "refused",
+  failed: "failed",
+  landed: "landed",
+  unknown: "unknown whether it landed",
+};
+
+function stepWords({ outcome, why, since, until, generation }: ReceiptStep): string {
+  const came = outcome === "none" && since !== null ? "nothing swapped" : OUTCOME_WORDS[outcome];
+  const took = since === null || until === null ? "" : `, ${formatDuration(until - since)}`;
+  const number = generation === null ? "" : `, generation ${generation}`;
+  return `${came}${took}${number}${why === null ? "" : `: ${why}`}`;
+}
+
+/** Each step, where there was more to swap than the fleet. */
+function stepRows({ steps }: Receipt): Row[] {
+  if (steps.every((one) => one.step === "resident")) return [];
+  const cells = steps.map((one) => {
+    const from = one.from === "unknown" ? "unknown" : `${one.from.commit}/${one.from.bundle}`;
+    return [one.step, `${from} → ${one.to.commit}/${one.to.bundle}`, stepWords(one)];
+  });
+  return table(["", "", ""], cells, false).map((line, index): Row => [index === 0 ? "steps" : "", line]);
+}
+
+/** Whether the fleet was to be swapped; a receipt without steps is of a build that swapped nothing else. */
+const swapsFleet = ({ steps }: Receipt): boolean => steps.length === 0 || steps.some((one) => one.step === "resident");
+
 function shapeRows({ build, generation }: Receipt): Row[] {
   const from = build.from === "unknown" ? null : build.from;
   const image =
@@ -65,16 +93,17 @@ function shapeRows({ build, generation }: Receipt): Row[] {
   ];
 }
 
-function closedRows({ closed, mode, closedMs, reopened }: Receipt): Row[] {
-  if (closed === null)
-    return [
-      [
-        "closed",
-        mode === "drained" || mode === "handoff"
-          ? "never: the drain was not granted"
-          : "never: this deploy did not drain",
-      ],
-    ];
+/** Why nobody was closed out. */
+function openWords({ mode, steps }: Receipt): string {
+  const names = steps.map((one) => one.step).join();
+  if (names === "ledger") return "never: the ledger alone closes nothing";
+  const drains = mode === "drained" || mode === "handoff";
+  return drains ? "never: the drain was not granted" : "never: this deploy did not drain";
+}
+
+function closedRows(receipt: Receipt): Row[] {
+  const { closed, closedMs, reopened } = receipt;
+  if (closed === null) return [["closed", openWords(receipt)]];
   const open = reopened === null ? "unknown: see `npx tidegate drain status`" : `${at(reopened.at)}, ${reopened.cause}`;
   const long = typeof closedMs === "number" ? `, closed ${formatDuration(closedMs)}` : "";
   const still = reopened === null || reopened.stillClosedBy === "unknown" ? [] : reopened.stillClosedBy;
@@ -109,8 +138,10 @@ function reconcileWords({ reconcile, why, hold, holdEndedAt, killed }: Resident)
     .join(", ");
 }
 
-function residentRows({ residents, unreconciled, without }: Receipt): Row[] {
+function residentRows(receipt: Receipt): Row[] {
+  const { residents, unreconciled, without } = receipt;
   const left = without.map(({ resource, reason }): Row => ["left out", `${shortNameOf(resource)}: ${reason}`]);
+  if (!swapsFleet(receipt)) return left;
   const undone = unreconciled === null ? [] : [["reconcile", `not done: ${unreconciled}`] as const];
   if (residents === "unknown") return [["residents", "unknown"], ...left, ...undone];
   const each = residents.map((one, index): Row => {
@@ -146,14 +177,15 @@ function killedRows({ killed, killedProcesses, cut }: Receipt): Row[] {
 
 /** The receipt's lines. `file` is where it is kept, where that is of use. */
 export function receiptLines(receipt: Receipt, file: string | null = null): string[] {
-  const { phases, result, why, drainId, step, by, startedAt, endedAt, outcome, mode } = receipt;
+  const { phases, result, why, drainId, step, by, startedAt, endedAt, outcome, mode, restart } = receipt;
   const took =
     endedAt === null
       ? "not ended: it goes on, or its deployer was killed"
       : `took ${formatDuration(endedAt - startedAt)}`;
   const rows: Row[] = [
     ["began", `${new Date(startedAt).toISOString()} by ${by}, ${took}`],
-    ...shapeRows(receipt),
+    ...stepRows(receipt),
+    ...(swapsFleet(receipt) ? shapeRows(receipt) : []),
     ...closedRows(receipt),
     ...runRows(receipt),
     ["phases", phases.map((one) => `${one.phase} ${formatDuration(one.until - one.since)}`).join(" · ") || "none"],
@@ -166,7 +198,7 @@ export function receiptLines(receipt: Receipt, file: string | null = null): stri
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   return [
-    `deploy ${drainId}   ${step}   ${result}${mode === "drained" ? "" : ` (${mode})`}`,
+    `${restart ? "restart" : "deploy"} ${drainId}   ${step}   ${result}${mode === "drained" ? "" : ` (${mode})`}`,
     ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${plain(value)}`.trimEnd()),
   ];
 }

@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MINUTE } from "#core/time.ts";
+import type { AskRow } from "#wire/bot.ts";
+import { cardOf } from "../botForTests.ts";
 import { bannerLines, drainWords, fleetWord, flightWords } from "./fleetBanner.ts";
 import { auditRow, drainOf, NOW, residentRow, residentsOf, runRow } from "./screensForTests.ts";
 import { statusJson, statusLine, statusScreen, suspectLines, type StatusView } from "./statusScreen.ts";
@@ -10,6 +12,7 @@ import { statusJson, statusLine, statusScreen, suspectLines, type StatusView } f
 const read = (more: Parameters<typeof residentsOf>[0] = {}): StatusView => ({
   fleet: { kind: "read", residents: residentsOf(more), url: "http://127.0.0.1:8790" },
   host: null,
+  bot: { kind: "none" },
   events: [],
   readAt: NOW,
 });
@@ -44,6 +47,7 @@ test("a fleet that cannot be read is unknown, never open", () => {
   const view: StatusView = {
     fleet: { kind: "unknown", url: "http://x", why: "it does not answer", next: "npm start" },
     host: null,
+    bot: { kind: "none" },
     events: [],
     readAt: NOW,
   };
@@ -120,6 +124,41 @@ test("the screen shows who is held, for how long, to when, and what it last said
   const text = statusScreen(read({ residents: [residentRow({ hold, imageReport: "pending" })] }), NOW).join("\n");
   assert.match(text, /^app +1 min +05:17Z, in 9 min +not yet +nothing yet$/m);
   assert.doesNotMatch(statusScreen(read({ residents: [residentRow()] }), NOW).join("\n"), /HELD/);
+});
+
+const queuedRows = (count: number): AskRow[] =>
+  Array.from({ length: count }, (_, index) => {
+    const card = cardOf(`r-${index}`, { cause: "drain", bound: NOW + 30 * MINUTE, position: index + 1 });
+    const times = { askedAt: NOW - 2 * MINUTE, admittedAt: null, tries: 0 };
+    const who = { kind: "shell", by: "ann@here", channel: "cli" } as const;
+    return {
+      ...times,
+      ...who,
+      id: card.id,
+      resource: card.resource,
+      threadKey: card.threadKey,
+      card,
+      says: "",
+      text: "x",
+    };
+  });
+
+test("inv. 14: what the bot has queued is on the screen, by repository and in order, and a bot that cannot be read is unknown", () => {
+  const list = { now: NOW, live: queuedRows(12), ended: [], next: null };
+  const view: StatusView = { ...read({ residents: [residentRow()] }), bot: { kind: "read", url: "http://bot", list } };
+  const text = statusScreen(view, NOW).join("\n");
+  assert.match(text, /^bot {7}0 in flight, 12 queued {3}http:\/\/bot$/m);
+  assert.match(
+    text,
+    /^app +ready +a41bfff current +0 +12, waiting for the fleet to reopen · 30 min +repo:local\/app$/m,
+  );
+  assert.match(text, /^r-0 +app +cli:r-0 +2 min +waiting for the fleet to reopen · 30 min · place 1$/m);
+  assert.match(text, /^and 2 more: npx tidegate runs list$/m);
+  assert.doesNotMatch(text, /^r-10 /m);
+  const dark = { kind: "unknown", url: "http://bot", why: "it does not answer", next: "npm start" } as const;
+  const unknown = statusScreen({ ...view, bot: dark }, NOW).join("\n");
+  assert.match(unknown, /^bot {7}unknown {3}http:\/\/bot\n {10}it does not answer\n {10}next: npm start$/m);
+  assert.doesNotMatch(unknown, /QUEUED/);
 });
 
 test("the one document has the state in a word", () => {

@@ -5,6 +5,7 @@ import { clockOf, type Instant } from "#core/time.ts";
 import type { AuditRow, ResidentRow, Residents, RunRow } from "#wire/fleet.ts";
 import type { HostStatus } from "#wire/host.ts";
 import { shortNameOf } from "#wire/names.ts";
+import { botLines, queuedLines, waitingByRepository, type BotRead } from "./askTables.ts";
 import { eventLine } from "./eventLine.ts";
 import { bannerLines, fleetWord, flightWords, type FleetRead } from "./fleetBanner.ts";
 import { table } from "./table.ts";
@@ -15,6 +16,7 @@ export interface StatusView {
   readonly fleet: FleetRead;
   /** The supervisor of this folder; null when none lives here or it does not answer. */
   readonly host: HostStatus | null;
+  readonly bot: BotRead;
   readonly events: readonly AuditRow[];
   readonly readAt: Instant;
 }
@@ -25,9 +27,10 @@ function stateWords({ resource, readable, readiness }: ResidentRow, drains: read
   return isClosed && !readable ? "drained — attach refused, unreadable" : readiness;
 }
 
-/** The residents' rows. */
+/** The residents' rows; `waiting` says of each how many asks the bot has queued for it, null where there is no bot. */
 export function residentTable(
   { residents, drains }: Pick<Residents, "residents" | "drains">,
+  waiting: ReadonlyMap<string, string> | null = null,
   headers = true,
 ): string[] {
   const rows = residents.map((row) => [
@@ -35,9 +38,11 @@ export function residentTable(
     stateWords(row, drains),
     row.image === null ? row.imageReport : `${row.image.slice(0, 7)} ${row.imageReport}`,
     `${row.runsInFlight}${row.attaching > 0 ? ` +${row.attaching} attaching` : ""}`,
+    ...(waiting === null ? [] : [waiting.get(row.resource) ?? "0"]),
     row.resource,
   ]);
-  return table(["RESIDENT", "STATE", "IMAGE", "IN FLIGHT", "RESOURCE"], rows, headers);
+  const queued = waiting === null ? [] : ["QUEUED"];
+  return table(["RESIDENT", "STATE", "IMAGE", "IN FLIGHT", ...queued, "RESOURCE"], rows, headers);
 }
 
 /** The runs in flight. */
@@ -106,20 +111,21 @@ export const parted = (...parts: readonly (readonly string[])[]): string[] =>
 
 /** The screen's lines. */
 export function statusScreen(view: StatusView, hostNow: Instant): string[] {
-  const { fleet, host, events, readAt } = view;
-  const head = [...bannerLines(fleet), ...hostLines(host, hostNow)];
+  const { fleet, host, bot, events, readAt } = view;
+  const head = [...bannerLines(fleet), ...hostLines(host, hostNow), ...botLines(bot)];
   const foot = [`read ${clockOf(readAt)}`];
-  if (fleet.kind === "unknown") return [...head, "", ...foot];
+  if (fleet.kind === "unknown") return [...head, ...parted(queuedLines(bot)), "", ...foot];
   const { residents, runs, waiting, now } = fleet.residents;
   const empty = ["no repository yet: npx tidegate repo add <path or url>"];
   return [
     ...head,
     "",
-    ...(residents.length === 0 ? empty : residentTable(fleet.residents)),
+    ...(residents.length === 0 ? empty : residentTable(fleet.residents, waitingByRepository(bot))),
     ...parted(
       runs.length === 0 ? [] : [...runTable(runs, now), ...suspectLines(runs, now)],
       holdTable(residents, now),
       waiting.length === 0 ? [] : waitingTable({ waiting }, now),
+      queuedLines(bot),
       events.length === 0 ? [] : ["EVENTS", ...events.map(eventLine)],
     ),
     "",
@@ -134,8 +140,12 @@ export function statusLine({ fleet, readAt }: StatusView): string {
 }
 
 /** The screen as the one document of `--json`. */
-export function statusJson({ fleet, host, events, readAt }: StatusView): unknown {
+export function statusJson({ fleet, host, bot, events, readAt }: StatusView): unknown {
   const state = fleetWord(fleet);
-  if (fleet.kind === "unknown") return { state, url: fleet.url, why: fleet.why, next: fleet.next, host, readAt };
-  return { state, url: fleet.url, ...fleet.residents, host, events, readAt };
+  const asks = bot.kind === "read" ? bot.list.live : null;
+  if (fleet.kind === "unknown") {
+    const { url, why, next } = fleet;
+    return { state, url, why, next, host, bot: bot.kind, asks, readAt };
+  }
+  return { state, url: fleet.url, ...fleet.residents, host, bot: bot.kind, asks, events, readAt };
 }

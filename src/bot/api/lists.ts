@@ -1,0 +1,135 @@
+// `GET /runs` and one run whole: what the ledger has, with each card in the words that every surface shows.
+
+import type { Entry } from "#core/ask.ts";
+import { cardWords, type CardEvent } from "#core/card.ts";
+import { runsQuerySchema, type AskRow, type RunDetail, type RunList } from "#wire/bot.ts";
+import type { EndedRow, LedgerRun } from "#wire/ledger.ts";
+import { idSchema } from "#wire/names.ts";
+import { cardOfEntry, queuedCard } from "../cards.ts";
+import type { Desk } from "../dispatcher/desk.ts";
+import type { Handler } from "./asked.ts";
+import { parsed } from "./body.ts";
+
+/** How much of an ask's text a list shows. */
+const SHOWN_CHARS = 200;
+
+interface Standing {
+  /** Threads in which a run lives. */
+  readonly busy: ReadonlySet<string>;
+  /** Each queued ask's place in its repository's queue. */
+  readonly places: ReadonlyMap<string, number>;
+}
+
+function standingOf(entries: readonly Entry[]): Standing {
+  const [places, counts] = [new Map<string, number>(), new Map<string, number>()];
+  for (const { ask } of entries.filter(({ state }) => state === "queued")) {
+    const place = (counts.get(ask.resource) ?? 0) + 1;
+    counts.set(ask.resource, place);
+    places.set(ask.id, place);
+  }
+  const live = entries.filter(({ state }) => state !== "queued");
+  return { busy: new Set(live.map(({ ask }) => ask.threadKey)), places };
+}
+
+/** The card of an entry as it stands now. */
+function liveCard(desk: Desk, entry: Entry, { busy, places }: Standing): CardEvent {
+  const { id, resource, threadKey } = entry.ask;
+  if (entry.state !== "queued") return desk.cards.last(id) ?? cardOfEntry(entry);
+  const closed = desk.doors.closed(resource);
+  const quietBy = closed === null ? null : desk.doors.quietBy(closed);
+  const behind = busy.has(threadKey) ? "thread" : "queue";
+  return queuedCard(entry, { closed, quietBy, behind, position: places.get(id) ?? 1 });
+}
+
+function liveRow(entry: Entry, card: CardEvent, now: number): AskRow {
+  const { id, resource, threadKey, kind, by, channel, text } = entry.ask;
+  const { askedAt, admittedAt, tries } = entry;
+  const shown = { id, resource, threadKey, kind, by, channel, text: text.slice(0, SHOWN_CHARS) };
+  return { ...shown, askedAt, admittedAt, tries, card, says: cardWords(card, now) };
+}
+
+function endedRow(row: EndedRow, now: number): AskRow {
+  const { n: _, endedAt, verdict, leftId: __, ...shown } = row;
+  const plain = { bound: null, cause: null, position: null, quietBy: null, waitedMs: null, by: null, reason: null };
+  const { id, resource, threadKey, askedAt } = row;
+  const card: CardEvent = { ...plain, id, resource, threadKey, askedAt, state: "ended", since: endedAt, verdict };
+  return { ...shown, card, says: cardWords(card, now) };
+}
+
+/** `GET /runs`. */
+export const runs: Handler = async ({ front, given }) => {
+  const { desk } = front;
+  const { before, limit, resource } = parsed(runsQuerySchema, given);
+  const query = { limit, ...(before === undefined ? {} : { before }), ...(resource === undefined ? {} : { resource }) };
+  const [{ entries }, { runs: ended, next }] = await Promise.all([
+    desk.steady.once((ledger) => ledger.entries()),
+    desk.steady.once((ledger) => ledger.history(query)),
+  ]);
+  const now = desk.parts.clock.now();
+  const standing = standingOf(entries);
+  const shown = before === undefined ? entries : [];
+  const live = shown.filter(({ ask }) => resource === undefined || ask.resource === resource);
+  const list: RunList = {
+    now,
+    live: live.map((entry) => liveRow(entry, liveCard(desk, entry, standing), now)),
+    ended: ended.map((row) => endedRow(row, now)),
+    next,
+  };
+  return Response.json(list);
+};
+
+/** One run's card: as it ended, as it was told last, or as it stands. */
+export function cardOfRun(desk: Desk, { entry, position, ended, card }: LedgerRun): CardEvent {
+  if (ended !== null) {
+    const plain = cardOfEntry(entry);
+    const waitedMs = card?.waitedMs ?? null;
+    return { ...plain, state: "ended", since: ended.endedAt, bound: null, waitedMs, verdict: ended.verdict };
+  }
+  if (entry.state !== "queued") return card ?? desk.cards.last(entry.ask.id) ?? cardOfEntry(entry);
+  const closed = desk.doors.closed(entry.ask.resource);
+  const quietBy = closed === null ? null : desk.doors.quietBy(closed);
+  const behind = desk.told.get(entry.ask.id) === "thread" ? "thread" : "queue";
+  return queuedCard(entry, { closed, quietBy, behind, position });
+}
+
+/** Whether a message has reached the run, or is a part of its ask. */
+const hasReached = ({ seq, kind }: Entry["messages"][number], delivered: number): boolean =>
+  seq <= delivered && kind !== "followUp";
+
+/** `GET /runs/:id`. */
+export const run: Handler = async ({ front, id }) => {
+  const { desk } = front;
+  const known = await desk.steady.once((ledger) => ledger.run(parsed(idSchema, id)));
+  const { entry, ended, notes, output } = known;
+  const { text, ref, parent, ...ask } = entry.ask;
+  const { askedAt, admittedAt, leaseUntil, tries, delivered } = entry;
+  const now = desk.parts.clock.now();
+  const card = cardOfRun(desk, known);
+  const endedAt = ended?.endedAt ?? null;
+  const detail: RunDetail = {
+    now,
+    id: ask.id,
+    resource: ask.resource,
+    threadKey: ask.threadKey,
+    kind: ask.kind,
+    by: ask.by,
+    channel: ask.channel,
+    text,
+    ref,
+    parent,
+    askedAt,
+    admittedAt,
+    leaseUntil,
+    endedAt,
+    ranMs: admittedAt === null ? null : Math.max(0, (endedAt ?? now) - admittedAt),
+    tries,
+    card,
+    says: cardWords(card, now),
+    messages: entry.messages.map((message) => ({ ...message, reached: hasReached(message, delivered) })),
+    notes,
+    output,
+    writeUp: ended?.writeUp ?? null,
+    leftId: ended?.leftId ?? null,
+  };
+  return Response.json(detail);
+};

@@ -1,0 +1,86 @@
+// One bot from its number in the ledger to its end. It keeps nothing: whatever must outlive it is in the ledger, and whoever
+// comes after it finds there what it was about.
+
+import { REAL } from "#core/budgets.ts";
+import type { Bearers } from "#node/tokens.ts";
+import { botApp } from "./api/botApp.ts";
+import { Beat } from "./beat.ts";
+import { Cards, endedCard } from "./cards.ts";
+import { Doors } from "./doors.ts";
+import type { Desk } from "./dispatcher/desk.ts";
+import { noteDrainWait } from "./dispatcher/pipeline.ts";
+import { Repositories } from "./dispatcher/repositories.ts";
+import { Outbox } from "./outbox.ts";
+import type { BotParts } from "./parts.ts";
+import { Queue } from "./queue.ts";
+import { Runs } from "./runs.ts";
+import { Shutdown } from "./shutdown.ts";
+import { Steady } from "./steady.ts";
+import { Wakes } from "./wakes.ts";
+
+/** A bot that is at work. */
+export interface Bot {
+  readonly desk: Desk;
+  readonly queue: Queue;
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Asks it to end, a second time at once; resolves when everything is left or over. */
+  end(): Promise<void>;
+  /** Resolves when it has ended, whoever asked it to. */
+  readonly ended: Promise<void>;
+}
+
+/** Ends that the last bot wrote and did not live to tell are told now. */
+async function tellEnds({ steady, cards, ...desk }: Desk): Promise<void> {
+  const { runs } = await steady.do((ledger) => ledger.history({}));
+  for (const { id } of runs.toReversed()) {
+    const { entry, ended, card } = await steady.do((ledger) => ledger.run(id));
+    if (ended === null || card === null || card.state === "ended") continue;
+    cards.tell(endedCard(entry, card, { verdict: ended.verdict, at: ended.endedAt }));
+    noteDrainWait({ steady, cards, ...desk }, entry, entry.admittedAt ?? ended.endedAt);
+  }
+}
+
+/** Begins a bot: it is numbered, takes over what is free, and looks at the queue. Resolves once it can answer. */
+export async function beginBot(parts: BotParts, bearers: Bearers): Promise<Bot> {
+  const over = new AbortController();
+  const streams = new AbortController();
+  const { promise: ended, resolve: hasEnded } = Promise.withResolvers<void>();
+  const onFenced = (): void => void shutdown.fenced().then(hasEnded);
+  const steady = new Steady({ ledger: parts.ledger, real: parts.real, over: over.signal, onFenced });
+  const { number } = await steady
+    .do((ledger) => ledger.begin(`bot ${parts.upload.build.commit}`))
+    .then(({ generation }) => ({ number: generation }));
+  const outbox = new Outbox(steady, parts.log);
+  const doors = new Doors(parts);
+  const desk: Desk = {
+    parts,
+    number,
+    steady,
+    outbox,
+    doors,
+    runs: new Runs(),
+    cards: new Cards(outbox, number),
+    wakes: new Wakes(),
+    told: new Map(),
+    repositories: new Repositories(parts.fleet),
+  };
+  const beat = new Beat(desk, () => queue.poke());
+  const queue: Queue = new Queue({ desk, onLapse: (at) => beat.lapseAt(at) });
+  const giveUp = (): void => {
+    over.abort();
+    streams.abort();
+  };
+  const shutdown: Shutdown = new Shutdown({ desk, doors, queue, beat, giveUp });
+  parts.log("info", "the bot begins", { number, ...parts.upload });
+  doors.begin();
+  await doors.ready(REAL.connectMs, parts.real);
+  await beat.begin();
+  queue.begin();
+  void tellEnds(desk).catch((error: unknown) => parts.log("warn", "the last ends cannot be told", { error }));
+  const front = { desk, queue, isEnding: () => shutdown.hasBegun, over: streams.signal };
+  const end = async (): Promise<void> => {
+    await shutdown.begin();
+    hasEnded();
+  };
+  return { desk, queue, fetch: botApp(front, bearers), end, ended };
+}

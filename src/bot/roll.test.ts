@@ -1,0 +1,226 @@
+// A bot that dies is replaced, wherever it dies: at each word that it says to the ledger it is killed once before that is
+// heard and once before it hears the answer. Nothing is lost, nothing runs twice, and each goes in its turn.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CLOCK } from "#core/budgets.ts";
+import { MINUTE, SECOND } from "#core/time.ts";
+import { born, request, World } from "./botForTests.ts";
+import { Night } from "./nightForTests.ts";
+
+const TEXTS = ["one", "two", "three", "four", "five"];
+const repoOf = (text: string): string => (text === "four" ? "web" : "app");
+
+/** Asks under a deploy, its end, and runs that end one by one; answers the ids by text. */
+async function evening(night: Night): Promise<Map<string, string>> {
+  const { server } = night.world;
+  await night.bot();
+  server.drain("deploy-1", 65, true);
+  await night.world.clock.settle();
+  const ids = new Map<string, string>();
+  for (const text of TEXTS) ids.set(text, await night.ask(text, { resource: repoOf(text) }));
+  await night.pass(20 * SECOND);
+  server.drain("deploy-1", 65, true);
+  await night.pass(MINUTE);
+  server.lift("deploy-1");
+  for (let looks = 0; looks < 40; looks += 1) {
+    await night.pass(10 * SECOND);
+    night.finishAll();
+    const { entries } = await night.world.ledger.entries();
+    if (entries.length === 0) break;
+  }
+  await night.pass(20 * SECOND);
+  return ids;
+}
+
+async function check(night: Night, ids: Map<string, string>, where: string): Promise<void> {
+  const { world } = night;
+  const { entries } = await world.ledger.entries();
+  assert.deepEqual(entries, [], `${where}: nothing is left`);
+  for (const text of TEXTS) {
+    const run = await world.ledger.run(ids.get(text) ?? "");
+    assert.equal(run.ended?.verdict.ending, "finished", `${where}: ${text}`);
+    const out = Buffer.from((await world.ledger.outputFrom({ id: run.entry.ask.id })).data, "base64").toString();
+    assert.equal(out, `${text}: first line\n${text}: last line\n`, `${where}: byte for byte`);
+    assert.equal(run.card?.state, "ended", `${where}: its end is told`);
+    assert.deepEqual(
+      run.notes.filter(({ kind }) => kind === "drain_wait").length,
+      1,
+      `${where}: its wait is noted once: ${JSON.stringify(run.notes)}`,
+    );
+  }
+  const texts = world.container.processes.map((process) => process.env["TIDEGATE_ASK"] ?? "");
+  assert.deepEqual(texts.toSorted(), TEXTS.toSorted(), `${where}: each was started once`);
+  const order = texts.filter((text) => repoOf(text) === "app");
+  assert.deepEqual(order, ["one", "two", "three", "five"], `${where}: in order`);
+  assert.equal(world.server.registered.size, 0, `${where}: every registration is given back`);
+}
+
+test("inv. 12: a bot killed at any of its words to the ledger: each ask once, in order, whole", async () => {
+  const whole = new Night(null);
+  await check(whole, await evening(whole), "without a kill");
+  const calls = whole.living?.life.calls ?? 0;
+  assert.ok(calls > 60, `only ${calls} words`);
+  for (let call = 1; call <= calls; call += 1)
+    for (const when of ["before", "after"] as const) {
+      const night = new Night({ call, when });
+      await check(night, await evening(night), `killed ${when} word ${call} of ${calls}`);
+    }
+});
+
+/** A run at work is steered, its bot killed meanwhile, and it ends. */
+async function steered(night: Night): Promise<string> {
+  const id = await night.ask("work");
+  await night.pass(5 * SECOND);
+  await night.say(`POST /runs/${id}/steer`, { key: "say-1", text: "to the left" });
+  await night.say(`POST /runs/${id}/steer`, { key: "say-2", text: "when done: a second one", kind: "followUp" });
+  await night.pass(5 * SECOND);
+  await night.say(`POST /runs/${id}/steer`, { key: "say-3", text: "to the right" });
+  await night.pass(50 * SECOND);
+  night.finishAll();
+  await night.pass(50 * SECOND);
+  return id;
+}
+
+test("a steer in any gap of a kill arrives once, and what is for the end becomes one ask", async () => {
+  const whole = new Night(null);
+  await steered(whole);
+  const calls = whole.living?.life.calls ?? 0;
+  for (let call = 0; call <= calls; call += 1)
+    for (const when of ["before", "after"] as const) {
+      const night = new Night(call === 0 ? null : { call, when });
+      const id = await steered(night);
+      const where = `killed ${when} word ${call} of ${calls}`;
+      const inbox = night.world.container.files.get(`web:${id}/.tidegate/inbox.ndjson`) ?? "";
+      const said = inbox.split("\n").filter((line) => line !== "");
+      assert.deepEqual(
+        said.map((line) => /"text":"(.*)"/.exec(line)?.[1]),
+        ["to the left", "to the right"],
+        where,
+      );
+      const { processes } = night.world.container;
+      assert.deepEqual(
+        processes.map((process) => process.env["TIDEGATE_ASK"]),
+        ["work", "when done: a second one"],
+        `${where}: the follow-up is an ask of its own`,
+      );
+    }
+});
+
+test("a run goes on through a roll: one process, its output whole, and its card as it was", async () => {
+  const world = new World();
+  const secret = "s3cr\u00e9t-\u{1F512}";
+  world.variables["A_KEY"] = secret;
+  const wishes = { roll: "handoff", kinds: { shell: { lease: "45m", env: { KEY: { from: "A_KEY" } } } } } as const;
+  const first = await born(world, wishes);
+  const response = await request(first, "POST /asks", { body: { key: "k", resource: "app", text: "go" } });
+  assert.equal(response.status, 200);
+  await world.clock.advance(SECOND);
+  const [process] = world.container.processes;
+  assert.ok(process);
+  const whole = new TextEncoder().encode(`before \u00fc ${secret} between ${secret}${secret} after \u{1F512}\n`.repeat(20));
+  let living = first;
+  for (let at = 0; at < whole.length; at += 37) {
+    world.container.say(process, whole.subarray(at, at + 37));
+    await world.clock.settle();
+    if (at % 5 === 0) {
+      await living.bot.end();
+      assert.equal(world.server.registered.size, 1, "it stays registered");
+      living = await born(world, wishes);
+    }
+  }
+  world.container.finish(process);
+  await world.clock.settle();
+  assert.equal(world.container.processes.length, 1);
+  const masked = new TextDecoder().decode(whole).replaceAll(secret, "*".repeat(new TextEncoder().encode(secret).length));
+  const part = await world.ledger.outputFrom({ id: process.runId });
+  assert.equal(Buffer.from(part.data, "base64").toString(), masked, "byte for byte, the secret hidden");
+  assert.deepEqual(await world.cards(), [
+    `${process.runId} attaching`,
+    `${process.runId} running`,
+    `${process.runId} ended`,
+  ]);
+  assert.ok(!world.logged.join("\n").includes(secret));
+});
+
+test("a container that is replaced during a roll: the next bot resumes the run, under a new id and a ceiling", async () => {
+  const world = new World();
+  const wishes = { roll: "handoff", kinds: { shell: { lease: "45m", resume: ["agent", "--on"] } } } as const;
+  let living = await born(world, wishes);
+  await request(living, "POST /asks", { body: { key: "k", resource: "app", text: "go" } });
+  await world.clock.settle();
+  for (let boot = 2; boot < 9; boot += 1) {
+    await living.bot.end();
+    world.container.replace(`boot${boot}`);
+    living = await born(world, wishes);
+    await world.clock.settle();
+  }
+  const { processes } = world.container;
+  const [first] = processes;
+  assert.ok(first);
+  assert.deepEqual(
+    processes.map(({ id, command }) => [id, command.join(" ")]),
+    [1, 2, 3, 4, 5].map((n) => [`p-${first.runId}-${n}`, n === 1 ? "sh -c go" : "agent --on"]),
+  );
+  const run = await world.ledger.run(first.runId);
+  assert.deepEqual([run.ended?.verdict.ending, run.ended?.verdict.by], ["replaced", "container"]);
+});
+
+test("a stop that is said while nobody holds the run ends it as soon as somebody does", async () => {
+  const world = new World();
+  const first = await born(world, { roll: "handoff" });
+  await request(first, "POST /asks", { body: { key: "k", resource: "app", text: "go" } });
+  await world.clock.settle();
+  await first.bot.end();
+  const [process] = world.container.processes;
+  assert.ok(process);
+  const { generation } = await world.ledger.entries();
+  await world.ledger.say({ id: process.runId, generation, key: "stop", kind: "stop", text: "" });
+  await born(world);
+  await world.clock.advance(SECOND);
+  assert.equal((await world.ledger.run(process.runId)).ended?.verdict.ending, "stopped");
+  assert.equal(world.server.registered.size, 0);
+});
+
+test("a bot that was killed is followed within one ledger lease", async () => {
+  const world = new World();
+  const first = await born(world);
+  await request(first, "POST /asks", { body: { key: "k", resource: "app", text: "go" } });
+  await world.clock.settle();
+  first.life.kill();
+  await born(world);
+  const [process] = world.container.processes;
+  assert.ok(process);
+  world.container.say(process, "said to nobody\n");
+  await world.clock.advance(CLOCK.ledgerLeaseMs - SECOND);
+  assert.equal((await world.ledger.run(process.runId)).output.out.length, 0);
+  await world.clock.advance(SECOND);
+  assert.equal((await world.ledger.run(process.runId)).output.out.length, 15);
+});
+
+test("inv. 12: 200 queued asks over five kills: each started once, in the order of arrival", { timeout: 120_000 }, async () => {
+  const night = new Night(null);
+  const { world } = night;
+  world.container.onStart = (process) => world.container.finish(process);
+  await night.bot();
+  world.server.drain("person-1", 90);
+  await world.clock.settle();
+  const texts = Array.from({ length: 200 }, (_, n) => `ask ${n}`);
+  for (const text of texts) await night.ask(text, { resource: repoOf(text === "ask 7" ? "four" : text) });
+  const killAt = new Set([3, 40, 41, 120, 199]);
+  const start = world.container.onStart;
+  world.container.onStart = (process) => {
+    if (killAt.delete(world.container.processes.length)) night.living?.life.kill();
+    start(process);
+  };
+  world.server.lift("person-1");
+  for (let looks = 0; looks < 100 && (await world.ledger.entries()).entries.length > 0; looks += 1)
+    await night.pass(5 * SECOND);
+  assert.deepEqual((await world.ledger.entries()).entries, []);
+  const asks = world.container.processes.map((process) => process.env["TIDEGATE_ASK"] ?? "");
+  assert.deepEqual(
+    asks.filter((text) => text !== "ask 7"),
+    texts.filter((text) => text !== "ask 7"),
+  );
+  assert.equal(night.bots, 6);
+});
