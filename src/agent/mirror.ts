@@ -182,9 +182,10 @@ export class Mirror {
   }
 }
 
-/** The worktree without a commit that a fetch stumbled over. */
+/** The worktree without a commit, or with files of its own still empty, that a fetch stumbled over. */
 function unmadeIn({ exit, stderr }: ToolEnd): string | undefined {
-  return exit === 0 ? undefined : /bad object worktrees\/([^/\n]+)\/HEAD/.exec(stderr)?.[1];
+  const unmade = /(?:bad object|failed to read) worktrees\/([^/\n]+)\/(?:HEAD|commondir)/;
+  return exit === 0 ? undefined : unmade.exec(stderr)?.[1];
 }
 
 /** Why an origin could not be read, told apart by git's (untranslated) words. */

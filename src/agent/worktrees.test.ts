@@ -78,22 +78,23 @@ describe("the mirror", () => {
   test("is refreshed beside worktrees that are being made, and over what a killed making left", async () => {
     const mirror = join(agent.folder, "data", "mirror.git");
     const half = join(mirror, "worktrees", "half");
-    await mkdir(half, { recursive: true });
-    const left = {
-      HEAD: "0".repeat(40),
-      gitdir: join(agent.folder, "nowhere", ".git"),
-      commondir: "../..",
-      locked: "",
-    };
-    for (const [name, text] of Object.entries(left)) await writeFile(join(half, name), `${text}\n`);
-    assert.throws(() => git(mirror, "fetch", "--quiet", origin), /bad object worktrees\/half\/HEAD/);
+    const left = { HEAD: `${"0".repeat(40)}\n`, gitdir: `${join(agent.folder, "nowhere", ".git")}\n`, locked: "\n" };
+    for (const [commondir, says] of [
+      ["../..\n", /bad object worktrees\/half\/HEAD/],
+      ["", /failed to read worktrees\/half\/commondir/],
+    ] as const) {
+      await mkdir(half, { recursive: true });
+      for (const [name, text] of Object.entries({ ...left, commondir })) await writeFile(join(half, name), text);
+      assert.throws(() => git(mirror, "fetch", "--quiet", origin), says);
+      assert.equal((await agent.operate("mirror", { url: origin })).last["type"], "result");
+      assert.equal(existsSync(half), false);
+    }
     const asked = Array.from({ length: 4 }, async (_, n) => {
       const { last } = await agent.operate("mirror", { url: origin });
       assert.equal(last["type"], "result", JSON.stringify(last));
       return worktree(`beside-${n}`);
     });
     for (const { slug } of await Promise.all(asked)) await agent.ask("DELETE", `worktrees/${slug}`);
-    assert.equal(existsSync(half), false);
   });
 });
 

@@ -2,7 +2,7 @@
 // bots over them, each of which can be killed so that nothing of it does anything any more.
 
 import assert from "node:assert/strict";
-import { budgetsOf } from "#core/budgets.ts";
+import { budgetsOf, REAL } from "#core/budgets.ts";
 import { attachWith } from "#client/attach.ts";
 import { FakeFleet, VirtualClock } from "#client/clientForTests.ts";
 import { fleetClient } from "#client/fleet.ts";
@@ -193,6 +193,8 @@ export async function born(world: World, wishes: Wishes = {}): Promise<Living> {
   let bot: Bot | undefined;
   const begun = beginBot(partsIn(world, life, wishes), BEARERS).then((made) => (bot = made));
   await world.clock.settle();
+  // A registry that cannot be read is waited for, and not for long.
+  while (bot === undefined && !life.isDead) await world.clock.advance(REAL.connectMs);
   await Promise.race([begun, life.died]);
   await world.clock.settle();
   return { bot: bot ?? (await NEVER_A_BOT), life };

@@ -114,6 +114,11 @@ test("inv. 14: a wait is told at its start with who closed the door, and again e
   await until(() => typed.err().includes("closed by"));
   await clock.advance(CLOCK.noteEveryMs);
   await until(() => typed.err().includes("29 min"));
+  bot.move(ID, { quietBy: at + 30 * MINUTE - 1 });
+  for (const length of [1, 2]) {
+    bot.write(ID, "out", Buffer.from("."));
+    await until(() => typed.written("out").length === length);
+  }
   bot.move(ID, { ...RUNNING, cause: null, position: null, by: null, reason: null });
   await until(() => typed.err().includes("running"));
   bot.move(ID, ended());

@@ -38,7 +38,7 @@ class CardTeller {
   card(card: CardEvent): void {
     const isNews = JSON.stringify(card) !== JSON.stringify(this.#card);
     this.#card = card;
-    this.#said = ""; this.#tell(card);
+    if (isNews) this.#tell(card);
   }
 
   /** A minute has passed. */

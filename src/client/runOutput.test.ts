@@ -25,7 +25,10 @@ const stream =
     new Response(events.map((event) => `id: 1:1\ndata: ${JSON.stringify(event)}\n\n`).join(""));
 
 /** Follows a run over these answers, one a connection; answers what was handed on, said and asked. */
-async function followed(answers: readonly Answer[], sink: Partial<OutputSink> = {}) {
+async function followed(
+  answers: readonly Answer[],
+  sinkOver: (real: VirtualClock) => Partial<OutputSink> = () => ({}),
+) {
   const real = new VirtualClock();
   const asked: string[] = [];
   const told: string[] = [];
@@ -41,7 +44,7 @@ async function followed(answers: readonly Answer[], sink: Partial<OutputSink> = 
     card: () => undefined,
     away: ({ problem }, awayMs) => void told.push(`away ${problem.code} ${awayMs}`),
     back: () => void told.push("back"),
-    ...sink,
+    ...sinkOver(real),
   };
   const stop = new AbortController();
   const ask = { id: "r-0000000000000000000a", from: { out: 0, err: 0 }, signal: stop.signal };
@@ -89,16 +92,26 @@ test("a bot that is away is asked again, with how long it has been away; it begi
   ]);
 });
 
+test("how long a bot has been away does not count what was read before", async () => {
+  const away: number[] = [];
+  const slow = (real: VirtualClock) => ({
+    bytes: () => real.sleep(10 * pauseMs(0)),
+    away: (_: TidegateError, awayMs: number) => void away.push(awayMs),
+  });
+  await followed([stream(output("out", 0, "a")), () => refusal("UNREACHABLE")], slow);
+  assert.deepEqual(away, [pauseMs(0)]);
+});
+
 test("a refusal ends it, and so does a sink that gives up", async () => {
   const refused = await followed([() => refusal("NO_SUCH_RUN")]);
   assert.ok(refused.error instanceof TidegateError && refused.error.problem.code === "NO_SUCH_RUN");
   assert.equal(refused.asked.length, 1);
   const enough = new Error("enough");
-  const gaveUp = await followed([() => refusal("UNREACHABLE")], {
+  const gaveUp = await followed([() => refusal("UNREACHABLE")], () => ({
     away: () => {
       throw enough;
     },
-  });
+  }));
   assert.equal(gaveUp.error, enough);
 });
 

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { APP, T0, WEB } from "../../test/unit/coreSamples.ts";
-import type { Ask, Entry, Message } from "./ask.ts";
+import type { Ask, Entry, MessageKind } from "./ask.ts";
 import { CLOCK } from "./budgets.ts";
 import {
   askStep,
@@ -120,7 +120,7 @@ const dispatch =
   };
 
 const say =
-  (n: number, key: number, kind: Message["kind"]): Act =>
+  (n: number, key: number, kind: MessageKind): Act =>
   (world) => {
     const entry = pick(world.store.entries, n);
     if (entry === undefined) return;
@@ -158,7 +158,8 @@ function giveBack(world: World, entry: Entry): void {
 }
 
 function tell(world: World, entry: Entry): void {
-  const [next] = undelivered(entry);
+  // What is for the run's end is not told before, whatever was said after it.
+  const next = undelivered(entry).find(({ kind }) => kind !== "followUp");
   const said = next === undefined ? {} : { delivered: next.seq };
   world.store = progressStep(world.store, entry.ask.id, world.store.generation, said).store;
   if (next !== undefined) world.said.delete(next.key);

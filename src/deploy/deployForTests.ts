@@ -73,6 +73,8 @@ export interface Rehearsed extends DeployEnded {
   readonly effects: readonly string[];
   readonly lines: readonly string[];
   readonly aborted: readonly string[];
+  /** What it says that it brings the fleet. */
+  readonly brings: Build | null;
   readonly paths: StatePaths;
 }
 
@@ -266,6 +268,7 @@ export async function rehearse(context: TestContext, script: Script = {}): Promi
   const paths = pathsOf(home);
   const rehearsal = new Rehearsal(script);
   const lines: string[] = [];
+  let brings: Build | null = null;
   const ended = await deploy({
     paths,
     fleet: UNASKED,
@@ -287,11 +290,14 @@ export async function rehearse(context: TestContext, script: Script = {}): Promi
     to: TO,
     mint: unused,
     interrupts: rehearsal.interrupts,
-    makePort: (parts) => rehearsal.port(parts.keep),
+    makePort: (parts) => {
+      brings = parts.asker.build;
+      return rehearsal.port(parts.keep);
+    },
     onLine: (line) => lines.push(line.text),
     onTurn: () => undefined,
   });
-  return { ...ended, effects: rehearsal.effects, lines, aborted: rehearsal.aborted, paths };
+  return { ...ended, effects: rehearsal.effects, lines, aborted: rehearsal.aborted, brings, paths };
 }
 
 /** A look at a fleet with these runs in flight. */

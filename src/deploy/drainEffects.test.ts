@@ -3,9 +3,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CLOCK } from "#core/budgets.ts";
+import { budgetsOf, CLOCK, DEFAULT_LEASES } from "#core/budgets.ts";
 import { deployOf, type DeployState } from "#core/rolloutState.ts";
-import { MINUTE, SECOND } from "#core/time.ts";
+import { HOUR, MINUTE, SECOND } from "#core/time.ts";
 import { problemOf, TidegateError, type ErrorCode } from "#wire/errors.ts";
 import { VirtualClock } from "#client/clientForTests.ts";
 import { beatsOf, drain, factOfBot, pulse, type DrainParts } from "#deploy/drainEffects.ts";
@@ -77,6 +77,15 @@ test("the bot's door is closed with the fleet's: the same drain, right behind it
     `registry ${DRAIN_ID} 1`,
     `bot ${DRAIN_ID} 1`,
   ]);
+});
+
+test("a bot that was started with shorter leases is closed all the same: its copy is asked for as far as any takes it", async () => {
+  const { parts, asked } = world();
+  const budgets = budgetsOf({ ...DEFAULT_LEASES, long: 3 * HOUR });
+  await drain({ ...parts, budgets }, STATE, never);
+  assert.deepEqual(asked, [`registry ${DRAIN_ID} 200`, `bot ${DRAIN_ID} 90`]);
+  const { capMinutes } = budgetsOf({ short: MINUTE });
+  assert.ok(capMinutes >= 90, "no bot takes less");
 });
 
 test("a bot that is not part of the stack is absent, and a deploy of parts brings the fleet nothing", async () => {

@@ -32,6 +32,15 @@ export function factOfBot(error: unknown): DeployFact {
   return fact.kind === "denied" ? { kind: "denied", why } : { kind: "lost", why };
 }
 
+/**
+ * The copy's end is asked for as far as every bot takes it, whichever leases it was started with: a pulse moves it on, and of a
+ * drain that the registry tells it is the registry's end that counts.
+ */
+const copyOf = (body: DrainBody): DrainBody => ({
+  ...body,
+  minutes: Math.min(body.minutes, CLOCK.capFloorMs / MINUTE),
+});
+
 async function ask(parts: DrainParts, state: DeployState, minutes: number, signal: AbortSignal): Promise<Performed> {
   const { by, reason, build } = parts.asker;
   const id = state.drainId;
@@ -44,7 +53,7 @@ async function ask(parts: DrainParts, state: DeployState, minutes: number, signa
   }
   if (parts.bot === null) return { fact };
   try {
-    await parts.bot.drain(body, within(REAL.requestMs, signal));
+    await parts.bot.drain(copyOf(body), within(REAL.requestMs, signal));
     return { fact, seen: [{ kind: "botDoor", closed: true, why: null }] };
   } catch (error) {
     return { fact: factOfBot(error) };

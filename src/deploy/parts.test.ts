@@ -51,6 +51,7 @@ test("ledger, bot and fleet under one drain, each proven before the next", async
     "deployed 7b02d9e (ledger, bot, resident), closed 1s, killed 0",
   ]);
   ends(deployed, "deployed", 0);
+  assert.deepEqual(deployed.brings, TO);
   const { receipt } = deployed;
   assert.deepEqual([receipt.step, receipt.outcome, receipt.killed], ["ledger, bot, resident", "landed", 0]);
   assert.deepEqual(stepsIn(deployed), ["ledger landed", "bot landed", "resident landed"]);
@@ -181,7 +182,7 @@ test("the ledger alone closes nothing and waits for nobody", async (context) => 
   ]);
   ends(deployed, "deployed", 0);
   const { closed, outcome, build, residents } = deployed.receipt;
-  assert.deepEqual([closed, outcome, build.imageChanged], [null, "landed", false]);
+  assert.deepEqual([closed, outcome, build.imageChanged, deployed.brings], [null, "landed", false, null]);
   assert.ok(residents !== "unknown" && residents.every((one) => one.imageAfter === "unknown"));
 });
 

@@ -323,12 +323,13 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     const building = { progress: options.progress, signal: options.signal, env: options.env };
     const ask = { paths, sources: options.sources, building };
     const served = await firstServe({ stack: running.stack, held, leftOver, ask });
-    await running.companions?.serve(running.stack.release(), () => prepareParts(ask));
     // What did not heed its release in time has no process any more once the containers are stopped.
     undo.steps.push(() => running.stack.releaseRuns(REAL.connectMs));
     undo.steps.push(() => stopContainers(running.containers));
     const notes = [...held.notes, ...adoptionNotes(adoption), ...served.notes];
+    // A deployer whose swap was finished just now asks for its answer as soon as the fleet serves it.
     running.isUp(notes);
+    await running.companions?.serve(running.stack.release(), () => prepareParts(ask));
     logOf("supervisor").info("the stack is up", { url: running.status().url, notes });
     return supervisorOf(running, { notes, adoption, folder: served.folder, isFirstStart: held.release === undefined });
   } catch (error) {

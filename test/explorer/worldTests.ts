@@ -3,16 +3,23 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import type { Explored, Limits } from "./breadth.ts";
 import { counterExampleText, report } from "./report.ts";
-import { explore, type Explored } from "./search.ts";
-import { SHIPPED } from "./shipped.ts";
-import type { World } from "./world.ts";
 
 const ENOUGH = 2_000_000;
 
+/** What a world says of itself, whatever it is a world of. */
+export interface Told {
+  readonly name: string;
+  readonly says: string;
+}
+
+/** How the worlds of a test are searched. */
+export type Search<W extends Told> = (world: W, limits: Limits) => Explored;
+
 /** Explores a world and tells it; `states` is where the search is cut off. */
-export function exploredWell(world: World, states: number): Explored {
-  const found = explore(SHIPPED, world, { states });
+export function exploredWell<W extends Told>(search: Search<W>, world: W, states: number): Explored {
+  const found = search(world, { states });
   console.log(report(world, found));
   const { counterExample } = found;
   assert.equal(counterExample, null, counterExample === null ? "" : counterExampleText(counterExample));
@@ -20,11 +27,11 @@ export function exploredWell(world: World, states: number): Explored {
 }
 
 /** Registers a test for each world, and one that each of `telling` is a step that was taken in some of them. */
-export function testWorlds(worlds: readonly World[], telling: readonly RegExp[]): void {
+export function testWorlds<W extends Told>(search: Search<W>, worlds: readonly W[], telling: readonly RegExp[]): void {
   const explored: Explored[] = [];
   for (const world of worlds) {
     test(`${world.name}: ${world.says}`, () => {
-      const found = exploredWell(world, ENOUGH);
+      const found = exploredWell(search, world, ENOUGH);
       explored.push(found);
       assert.ok(found.complete, `${world.name} was not explored to its end: ${found.states} states`);
     });

@@ -68,7 +68,8 @@ export const asks: Handler = async (asked) => {
   const { desk } = asked.front;
   const body = parsed(askBodySchema, asked.given);
   const admitted = await ask(desk, body);
-  if (admitted.answer.kind === "known") asked.front.queue.poke();
+  // Its door may have opened meanwhile, or the answer that let it in was lost.
+  if (admitted.answer.kind !== "admitted") asked.front.queue.poke();
   return Response.json(await answerOf(desk, admitted));
 };
 

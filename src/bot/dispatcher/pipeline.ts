@@ -42,8 +42,10 @@ async function over(desk: Desk, run: LiveRun, end: Extract<Provisioned, { kind: 
 }
 
 async function walk(desk: Desk, run: LiveRun): Promise<void> {
-  if (run.entry.admittedAt !== null) noteDrainWait(desk, run.entry, run.entry.admittedAt);
   const provisioned = await provision(desk, run);
+  const { admittedAt } = run.entry;
+  const isPast = provisioned.kind === "attached" || provisioned.kind === "over";
+  if (isPast && admittedAt !== null) noteDrainWait(desk, run.entry, admittedAt);
   switch (provisioned.kind) {
     case "left":
       return;

@@ -58,7 +58,7 @@ test("the list shows what waits and what runs, with its place, its lease and its
   assert.match(lines[0] ?? "", /^RUN +REPO +KIND +STATE +PLACE +LEASE LEFT +CARD +THREAD +ASKED +ASK$/);
   assert.match(
     lines[1] ?? "",
-    /^r-aa0{17}1 +app +shell +running +— +25 min, until 05:33Z +running for 0s · lease ends 05:33 +cli:r-aa0{17}1 +0 s ago, ann@here +fix the bug$/,
+    /^r-aa0{17}1 +app +shell +running +— +25 min, until 05:33Z +running for 0s · lease ends 05:33 +its own +0 s ago, ann@here +fix the bug$/,
   );
   assert.match(
     lines[2] ?? "",
@@ -89,7 +89,7 @@ test("without headers there are only rows; nothing at all says so", async () => 
 test("--all reads the history to its limit, page by page, the newest first", async () => {
   const { bot, typed } = await stage(undefined, { headers: false });
   const ids = Array.from({ length: 230 }, (_, index) => `r-${String(index).padStart(12, "0")}`);
-  bot.add(...ids.map((id) => runOf(id, ENDED)));
+  bot.add(...ids.map((id) => runOf(id, { ...ENDED, threadKey: "cli:mine" })));
   assert.equal(await typed.type("runs", "list", "--all", "--limit", "225"), 0);
   const shown = typed.out().split("\n");
   assert.deepEqual(
@@ -97,7 +97,7 @@ test("--all reads the history to its limit, page by page, the newest first", asy
     ids.toReversed().slice(0, 225),
   );
   assert.match(shown[0] ?? "", /^r-0+229 +app +shell +05:03Z, 5 min ago +/);
-  assert.match(shown[0] ?? "", / failed, exit 2 +cli:r-0+229 +ann@here +do it$/);
+  assert.match(shown[0] ?? "", / failed, exit 2 +cli:mine +ann@here +do it$/);
 });
 
 test("--repo shows one repository's; one that is not there, or a bad limit, is named by its option", async () => {
@@ -183,7 +183,8 @@ test("a run is shown whole: card, door, times, what was asked and said, notes, v
   const message = { seq: 1, key: "k", kind: "steer", text: "quicker", at: NOW, reached: true } as const;
   const followUp = { ...message, seq: 2, kind: "followUp", text: "then push", reached: false } as const;
   const note = { at: NOW, kind: "drain_wait", text: "waited 23m 30s for drain d-1", ms: 1_410_000 };
-  const written = { messages: [message, followUp], notes: [note], text, ref: "main", tries: 2 };
+  const stop = { ...message, seq: 3, kind: "stop", text: "", reached: false } as const;
+  const written = { messages: [message, followUp, stop], notes: [note], text, ref: "main", tries: 2 };
   bot.add(runOf(A, { ...RUNNING, waitedMs: 1_410_000 }, { ...written, askedAt: NOW - 30 * MINUTE }));
   bot.write(A, "out", Buffer.from("hello"));
   assert.equal(await typed.type("runs", "show", A), 0);
@@ -209,6 +210,7 @@ test("a run is shown whole: card, door, times, what was asked and said, notes, v
   assert.match(after, /^ended {5}.*05:03Z, .* {3}ran 4 min$/m);
   assert.match(after, /^left {6}run r-bb0{17}1: what was said/m);
   assert.match(after, /^05:08Z +follow-up +left +then push$/m);
+  assert.match(after, /^05:08Z +stop +heeded$/m);
   assert.match(after, /^WRITE-UP\n {2}all is well\n\nits output again: /m);
   bot.add(runOf(B, QUEUED));
   assert.match(await stageShown(bot, B), /^door {6}closed by lee@host: release 3f9c, opens by itself /m);

@@ -19,6 +19,10 @@ const NOTHING = "—";
 /** How much of an ask, and of who asked, a row shows. */
 const SHOWN = { ask: 40, by: 24 } as const;
 
+/** A thread that somebody named; one that an ask got for itself says nothing. */
+const threadWords = ({ id, channel, threadKey }: AskRow): string =>
+  threadKey === `${channel}:${id}` ? "its own" : threadKey;
+
 const isQueued = ({ card }: AskRow): boolean => card.state === "queued";
 
 function leaseWords({ card }: AskRow, now: Instant): string {
@@ -37,7 +41,7 @@ export function liveTable(live: readonly AskRow[], now: Instant, headers = true)
     row.card.position === null ? NOTHING : String(row.card.position),
     leaseWords(row, now),
     cardWords(row.card, now),
-    row.threadKey,
+    threadWords(row),
     `${spanWords(now - row.askedAt)} ago, ${shortened(row.by, SHOWN.by)}`,
     shortened(row.text, SHOWN.ask),
   ]);
@@ -57,7 +61,7 @@ export function endedTable(ended: readonly AskRow[], now: Instant, headers = tru
     instantWords(row.card.since, now),
     row.admittedAt === null ? NOTHING : spanWords(row.card.since - row.admittedAt),
     shortened(cardWords(row.card, now), 60),
-    row.threadKey,
+    threadWords(row),
     shortened(row.by, SHOWN.by),
     shortened(row.text, SHOWN.ask),
   ]);
@@ -90,7 +94,7 @@ export function queuedLines(read: BotRead): string[] {
     .map((row) => [
       row.id,
       shortNameOf(row.resource),
-      row.threadKey,
+      threadWords(row),
       spanWords(now - row.askedAt),
       cardWords(row.card, now),
     ]);

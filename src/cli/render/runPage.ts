@@ -39,7 +39,8 @@ function bytesWords({ length, truncated }: KeptOutput): string {
 /** Whether what was said has reached the run: a follow-up is kept for its end, and what is left then becomes an ask. */
 function reachWords({ kind, reached }: RunDetail["messages"][number], isOver: boolean): string {
   if (reached) return "arrived";
-  if (isOver) return "left";
+  // A stop counts as said until the run has ended by it.
+  if (isOver) return kind === "stop" ? "heeded" : "left";
   return kind === "followUp" ? "for afterwards" : "not yet";
 }
 

@@ -152,7 +152,7 @@ test("inv. 14: what the bot has queued is on the screen, by repository and in or
     text,
     /^app +ready +a41bfff current +0 +12, waiting for the fleet to reopen · 30 min +repo:local\/app$/m,
   );
-  assert.match(text, /^r-0 +app +cli:r-0 +2 min +waiting for the fleet to reopen · 30 min · place 1$/m);
+  assert.match(text, /^r-0 +app +its own +2 min +waiting for the fleet to reopen · 30 min · place 1$/m);
   assert.match(text, /^and 2 more: npx tidegate runs list$/m);
   assert.doesNotMatch(text, /^r-10 /m);
   const dark = { kind: "unknown", url: "http://bot", why: "it does not answer", next: "npm start" } as const;

@@ -1,0 +1,46 @@
+// A run is given what its kind names and nothing else, and every value that was read is masked from then on.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { EnvSource } from "#wire/config.ts";
+import { Secrets } from "./secrets.ts";
+
+const variables: Record<string, string> = { A_KEY: "from-variable", SHORT: "abc", OTHER: "never-named" };
+const files: Record<string, string> = { "secrets/npm": "from-file\n", "many": "line one is long\nx\nline two is long\n", bad: "a\0b" };
+const secretsOf = (): Secrets =>
+  new Secrets({ variable: (name) => variables[name], file: (path) => files[path] });
+const kind = (env: Record<string, EnvSource>) => ({ env });
+
+test("the values stand where the kind says", () => {
+  const found = secretsOf().of("coding", kind({ KEY: { from: "A_KEY" }, NPM: { file: "secrets/npm" } }));
+  assert.deepEqual(found, { kind: "found", env: { KEY: "from-variable", NPM: "from-file" } });
+});
+
+const missing: readonly (readonly [source: EnvSource, why: RegExp])[] = [
+  [{ from: "NOBODY" }, /^kind coding wants KEY: the bot's environment has no NOBODY$/],
+  [{ file: "none" }, /^kind coding wants KEY: the file none cannot be read, or is no text$/],
+  [{ file: "bad" }, /cannot be read, or is no text/],
+];
+for (const [source, why] of missing)
+  test(`what is not there is named: ${JSON.stringify(source)}`, () => {
+    const found = secretsOf().of("coding", kind({ KEY: source }));
+    assert.match(found.kind === "missing" ? found.why : "", why);
+  });
+
+test("what was read once is masked, each line of it too; what was never named is not known", () => {
+  const secrets = secretsOf();
+  secrets.of("coding", kind({ KEY: { from: "A_KEY" }, MANY: { file: "many" }, SHORT: { from: "SHORT" } }));
+  assert.equal(secrets.mask("from-variable, line two is long, abc, never-named"), `${"*".repeat(13)}, ${"*".repeat(16)}, abc, never-named`);
+});
+
+test("a rotated value is read anew, and the old one stays masked", () => {
+  const secrets = secretsOf();
+  secrets.of("coding", kind({ KEY: { from: "A_KEY" } }));
+  variables["A_KEY"] = "rotated-value";
+  assert.deepEqual(secrets.of("coding", kind({ KEY: { from: "A_KEY" } })), {
+    kind: "found",
+    env: { KEY: "rotated-value" },
+  });
+  assert.equal(secrets.mask("from-variable rotated-value"), `${"*".repeat(13)} ${"*".repeat(13)}`);
+  variables["A_KEY"] = "from-variable";
+});
