@@ -13,6 +13,7 @@ import { Turnstile } from "#client/turnstile.ts";
 import { Watch } from "#client/watch.ts";
 import { configOf, configSchema } from "#wire/config.ts";
 import { askAnswerSchema, type AskAnswer, type AskBody } from "#wire/bot.ts";
+import { raise } from "#wire/errors.ts";
 import type { ResidentRow } from "#wire/fleet.ts";
 import { beginBot, type Bot } from "./bot.ts";
 import { Container } from "./containerForTests.ts";
@@ -20,7 +21,12 @@ import { Secrets } from "./harness/secrets.ts";
 import { logWith } from "./log.ts";
 import type { BotParts } from "./parts.ts";
 
-export const BEARERS = { admin: "admin-secret", operator: "operator-secret", read: "read-secret", drain: "drain-secret" };
+export const BEARERS = {
+  admin: "admin-secret",
+  operator: "operator-secret",
+  read: "read-secret",
+  drain: "drain-secret",
+};
 
 /** What two words and one bearer say of a request. */
 export interface Asking {
@@ -60,8 +66,21 @@ export class World {
 
   constructor() {
     this.server.answers.set("/residents", () => {
-      const sum = { now: this.clock.now(), protocol: 1, build: { commit: "c", bundle: "b", image: "i" }, generation: 1 };
-      const none = { drainId: null, draining: null, drains: [], unreadableDrains: 0, runs: [], attaching: 0, quietBy: null };
+      const sum = {
+        now: this.clock.now(),
+        protocol: 1,
+        build: { commit: "c", bundle: "b", image: "i" },
+        generation: 1,
+      };
+      const none = {
+        drainId: null,
+        draining: null,
+        drains: [],
+        unreadableDrains: 0,
+        runs: [],
+        attaching: 0,
+        quietBy: null,
+      };
       const residents = this.resources.map(residentRow);
       return Response.json({ ...sum, ...none, residents, longestLeaseMs: 2_700_000, capMinutes: 90 });
     });
@@ -89,6 +108,8 @@ export class Life {
   readonly #death: Death | null;
   #calls = 0;
   #isDead = false;
+  /** Nothing that this process says reaches the ledger. */
+  isLedgerAway = false;
   /** Resolves when it is killed. */
   readonly died: Promise<void>;
   readonly #die: () => void;
@@ -131,6 +152,7 @@ export class Life {
           const mine = this.#death?.call === this.#calls ? this.#death.when : null;
           if (mine === "before") this.kill();
           if (this.#isDead) return NEVER;
+          if (this.isLedgerAway) raise("UNREACHABLE", "the ledger is away");
           const answer: unknown = await target[name](given);
           if (mine === "after") this.kill();
           return answer;

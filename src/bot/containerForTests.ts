@@ -23,6 +23,7 @@ const joined = (a: Uint8Array, b: Uint8Array): Uint8Array => Uint8Array.from([..
 export class Container {
   readonly #server: FakeFleet;
   readonly processes: Process[] = [];
+  readonly #streams = new Set<() => void>();
   readonly files = new Map<string, string>();
   /** What every run does as soon as it is started; the test does the rest. */
   onStart: (process: Process) => void = () => undefined;
@@ -64,6 +65,12 @@ export class Container {
     for (const process of this.processes) if (process.end === null) this.finish(process, { cause: "lost", exit: null });
   }
 
+  /** Every stream breaks where it is; the processes go on. */
+  cut(): void {
+    for (const breaks of this.#streams) breaks();
+    this.#streams.clear();
+  }
+
   #tell(process: Process): void {
     for (const changed of process.changed) changed();
   }
@@ -101,6 +108,7 @@ export class Container {
     const at = { out, err };
     const over = new AbortController();
     const { clock } = this.#server;
+    const streams = this.#streams;
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         const send = (line: object): void => controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
@@ -126,6 +134,11 @@ export class Container {
             .then(() => send({ type: "heartbeat" }))
             .then(beat);
         signal.addEventListener("abort", end, { once: true });
+        streams.add(() => {
+          if (over.signal.aborted) return;
+          end();
+          controller.error(new TypeError("terminated"));
+        });
         process.changed.add(changed);
         void beat().catch(() => undefined);
         changed();

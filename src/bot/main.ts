@@ -81,7 +81,22 @@ function partsOf(settings: BotSettings, bearers: Bearers, secrets: Secrets, log:
   const ledger = ledgerClient(transportTo(settings.ledgerUrl));
   const { build, generation, drainId, roll } = settings;
   const upload = { build, generation, drainId };
-  return { upload, roll, kinds, budgets, fleet, attach, watch, ledger, clock, real, mintId, signalNumber, secrets, log };
+  return {
+    upload,
+    roll,
+    kinds,
+    budgets,
+    fleet,
+    attach,
+    watch,
+    ledger,
+    clock,
+    real,
+    mintId,
+    signalNumber,
+    secrets,
+    log,
+  };
 }
 
 /** What is answered until the bot has its number: its port is taken first, since one that is taken is no bot's end. */

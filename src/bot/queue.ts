@@ -37,7 +37,10 @@ export class Queue {
   /** Looks from now on at every change of a door or a run. */
   begin(): void {
     const { doors, runs } = this.#ports.desk;
-    this.#letGo.push(doors.onChange(() => this.poke()), runs.onChange(() => this.poke()));
+    this.#letGo.push(
+      doors.onChange(() => this.poke()),
+      runs.onChange(() => this.poke()),
+    );
     this.poke();
   }
 
@@ -97,10 +100,15 @@ export class Queue {
       const { id } = entry.ask;
       const run = desk.runs.get(id);
       if (run !== undefined) run.learn(entry);
-      else if (entry.holder === desk.number && entry.state !== "handedOff" && !desk.runs.isTouched(id)) start(desk, entry);
+      else if (this.#isLost(entry)) start(desk, entry);
       else if (entry.holder < desk.number) lapses.push(entry.state === "handedOff" ? 0 : entry.heldUntil);
     }
     if (lapses.length > 0) onLapse(Math.min(...lapses));
+  }
+
+  #isLost({ ask, holder, state }: Entry): boolean {
+    const { runs, number } = this.#ports.desk;
+    return holder === number && state !== "handedOff" && !runs.isTouched(ask.id) && !runs.isLeft(ask.id);
   }
 
   /** Whether one that was let in by a bot which is gone may stand at the door still: whoever comes behind it waits for it. */

@@ -118,7 +118,9 @@ test("a run goes on through a roll: one process, its output whole, and its card 
   await world.clock.advance(SECOND);
   const [process] = world.container.processes;
   assert.ok(process);
-  const whole = new TextEncoder().encode(`before \u00fc ${secret} between ${secret}${secret} after \u{1F512}\n`.repeat(20));
+  const whole = new TextEncoder().encode(
+    `before \u00fc ${secret} between ${secret}${secret} after \u{1F512}\n`.repeat(20),
+  );
   let living = first;
   for (let at = 0; at < whole.length; at += 37) {
     world.container.say(process, whole.subarray(at, at + 37));
@@ -132,7 +134,9 @@ test("a run goes on through a roll: one process, its output whole, and its card 
   world.container.finish(process);
   await world.clock.settle();
   assert.equal(world.container.processes.length, 1);
-  const masked = new TextDecoder().decode(whole).replaceAll(secret, "*".repeat(new TextEncoder().encode(secret).length));
+  const masked = new TextDecoder()
+    .decode(whole)
+    .replaceAll(secret, "*".repeat(new TextEncoder().encode(secret).length));
   const part = await world.ledger.outputFrom({ id: process.runId });
   assert.equal(Buffer.from(part.data, "base64").toString(), masked, "byte for byte, the secret hidden");
   assert.deepEqual(await world.cards(), [
@@ -198,29 +202,33 @@ test("a bot that was killed is followed within one ledger lease", async () => {
   assert.equal((await world.ledger.run(process.runId)).output.out.length, 15);
 });
 
-test("inv. 12: 200 queued asks over five kills: each started once, in the order of arrival", { timeout: 120_000 }, async () => {
-  const night = new Night(null);
-  const { world } = night;
-  world.container.onStart = (process) => world.container.finish(process);
-  await night.bot();
-  world.server.drain("person-1", 90);
-  await world.clock.settle();
-  const texts = Array.from({ length: 200 }, (_, n) => `ask ${n}`);
-  for (const text of texts) await night.ask(text, { resource: repoOf(text === "ask 7" ? "four" : text) });
-  const killAt = new Set([3, 40, 41, 120, 199]);
-  const start = world.container.onStart;
-  world.container.onStart = (process) => {
-    if (killAt.delete(world.container.processes.length)) night.living?.life.kill();
-    start(process);
-  };
-  world.server.lift("person-1");
-  for (let looks = 0; looks < 100 && (await world.ledger.entries()).entries.length > 0; looks += 1)
-    await night.pass(5 * SECOND);
-  assert.deepEqual((await world.ledger.entries()).entries, []);
-  const asks = world.container.processes.map((process) => process.env["TIDEGATE_ASK"] ?? "");
-  assert.deepEqual(
-    asks.filter((text) => text !== "ask 7"),
-    texts.filter((text) => text !== "ask 7"),
-  );
-  assert.equal(night.bots, 6);
-});
+test(
+  "inv. 12: 200 queued asks over five kills: each started once, in the order of arrival",
+  { timeout: 120_000 },
+  async () => {
+    const night = new Night(null);
+    const { world } = night;
+    world.container.onStart = (process) => world.container.finish(process);
+    await night.bot();
+    world.server.drain("person-1", 90);
+    await world.clock.settle();
+    const texts = Array.from({ length: 200 }, (_, n) => `ask ${n}`);
+    for (const text of texts) await night.ask(text, { resource: repoOf(text === "ask 7" ? "four" : text) });
+    const killAt = new Set([3, 40, 41, 120, 199]);
+    const start = world.container.onStart;
+    world.container.onStart = (process) => {
+      if (killAt.delete(world.container.processes.length)) night.living?.life.kill();
+      start(process);
+    };
+    world.server.lift("person-1");
+    for (let looks = 0; looks < 100 && (await world.ledger.entries()).entries.length > 0; looks += 1)
+      await night.pass(5 * SECOND);
+    assert.deepEqual((await world.ledger.entries()).entries, []);
+    const asks = world.container.processes.map((process) => process.env["TIDEGATE_ASK"] ?? "");
+    assert.deepEqual(
+      asks.filter((text) => text !== "ask 7"),
+      texts.filter((text) => text !== "ask 7"),
+    );
+    assert.equal(night.bots, 6);
+  },
+);

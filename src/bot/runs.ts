@@ -88,6 +88,7 @@ export class Runs {
   readonly #idlers = new Set<() => void>();
   /** What began, ended or went back since the ledger was asked what it holds: its answer may be older. */
   readonly #touched = new Set<string>();
+  readonly #left = new Set<string>();
   #admitting = 0;
   #isLetGo = false;
 
@@ -138,10 +139,11 @@ export class Runs {
     return run;
   }
 
-  /** It is in hand no more. */
-  drop(run: LiveRun): void {
-    if (this.#live.get(run.id) === run) this.#live.delete(run.id);
+  /** It is in hand no more; `left` as it is, it is somebody else's, whatever the ledger says of this bot. */
+  drop(run: LiveRun, left: boolean): void {
+    this.#live.delete(run.id);
     this.#touched.add(run.id);
+    if (left) this.#left.add(run.id);
     this.#changed();
   }
 
@@ -153,6 +155,11 @@ export class Runs {
   /** Whether what the ledger told of this one since `beginLook` may be older than what became of it here. */
   isTouched(id: string): boolean {
     return this.#touched.has(id);
+  }
+
+  /** Whether this bot had it in hand and left it. */
+  isLeft(id: string): boolean {
+    return this.#left.has(id);
   }
 
   /** From now on nothing is taken in hand. */

@@ -13,7 +13,14 @@ import { CliError } from "./exit.ts";
 import { checkSteps, stepsTyped } from "./stepsTyped.ts";
 
 const build = (bundle: string, commit = "3f9c1e2") => ({ commit, bundle, image: "a41b" });
-const part = (bundle: string) => ({ build: build(bundle), generation: 3, drainId: null, since: 0, last: null });
+const part = (bundle: string) => ({
+  build: build(bundle),
+  generation: 3,
+  drainId: null,
+  since: 0,
+  pending: null,
+  last: null,
+});
 const STATUS: HostStatus = {
   pid: 1,
   since: 0,

@@ -149,7 +149,7 @@ test("only the answer to this very upload is recalled", async () => {
   };
   assert.equal((await of("resident").recall("d1d1d1", never))?.outcome, "landed");
   assert.equal(await of("resident").recall("d2d2d2", never), undefined);
-  const part = { build: BUILD, generation: 2, drainId: null, since: 0 };
+  const part = { build: BUILD, generation: 2, drainId: null, since: 0, pending: null };
   const refused = { outcome: "refused", drainId: "d1d1d1", code: "X", detail: "because" } as const;
   assert.equal(await of("bot").recall("d1d1d1", never), undefined, "the fleet's swap is not the bot's");
   assert.equal(await of("bot", { bot: { ...part, last: null } }).recall("d1d1d1", never), undefined);

@@ -11,7 +11,7 @@ import { hasBundle } from "#embed/bundles.ts";
 import { endBot, startBot } from "#embed/botProcess.ts";
 import type { Front } from "#embed/front.ts";
 import type { PreparedParts } from "#embed/release.ts";
-import { readRelease, writeRelease, type Release } from "#embed/releaseFile.ts";
+import { notLanded, readRelease, writeRelease, type Release } from "#embed/releaseFile.ts";
 import { Served } from "#embed/served.ts";
 import { settingsOf, type Stack, type Upload } from "#embed/stack.ts";
 import { endWorkerd, startWorkerd } from "#embed/workerd.ts";
@@ -115,10 +115,10 @@ export class Companions {
 
   #partOf(known: Part | null, folder: HostBuild | null): Part | null {
     const { clock } = this.#parts.stack.parts;
-    if (known !== null && this.#has(known.build)) return known;
+    if (known !== null && this.#has(known.build)) return notLanded(known);
     if (folder === null) return null;
     const generation = (known?.generation ?? 0) + 1;
-    return { build: folder, generation, drainId: null, since: clock.now(), last: null };
+    return { build: folder, generation, drainId: null, since: clock.now(), pending: null, last: null };
   }
 
   /** Ends the bot at once, its runs handed off, then the ledger. */

@@ -2,7 +2,7 @@
 // before each step that cannot be taken back, so that a supervisor that is killed leaves word of what it was doing.
 
 import * as z from "zod";
-import { buildSchema, endedSchema, partSchema, swapAnswerSchema } from "#wire/host.ts";
+import { buildSchema, endedSchema, partSchema, swapAnswerSchema, type Part, type SwapAnswer } from "#wire/host.ts";
 import { Failure } from "#node/failure.ts";
 import { readJsonFile, writeJsonFile } from "#node/files.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
@@ -46,4 +46,13 @@ export function readRelease(paths: StatePaths): Release | undefined {
 /** Writes release.json whole. */
 export function writeRelease(paths: StatePaths, release: Release): void {
   writeJsonFile(paths.release, release);
+}
+
+/** What a supervisor that was killed in the middle of a part's swap leaves: the old build serves again, and that is the answer. */
+export function notLanded(part: Part): Part {
+  const { pending } = part;
+  if (pending === null) return part;
+  const detail = "the supervisor ended in the middle of this swap; what was served before is served again";
+  const last: SwapAnswer = { outcome: "failed", drainId: pending, killed: [], code: "INTERRUPTED", detail };
+  return { ...part, pending: null, last };
 }

@@ -43,6 +43,7 @@ export async function swapPart(stack: Stack, companions: Companions | undefined,
   }
   const served = step === "ledger" ? companions?.ledger : companions?.bot;
   const generation = known.generation + 1;
+  write(stack, step, { ...known, pending: drainId });
   logOf("swap").info(`the ${step} is swapped`, { drainId, from: known.build, to: build });
   try {
     await served?.endServing();
@@ -52,7 +53,7 @@ export async function swapPart(stack: Stack, companions: Companions | undefined,
     served?.keepTrying(known);
     const { code, detail } = problemOf(error);
     const answer: SwapAnswer = { outcome: "failed", drainId, killed: [], code, detail };
-    write(stack, step, { ...known, last: answer });
+    write(stack, step, { ...known, pending: null, last: answer });
     return answer;
   }
   const answer: SwapAnswer = {
@@ -66,6 +67,6 @@ export async function swapPart(stack: Stack, companions: Companions | undefined,
     finishedLater: false,
     notStarted: [],
   };
-  write(stack, step, { build, generation, drainId, since: clock.now(), last: answer });
+  write(stack, step, { build, generation, drainId, since: clock.now(), pending: null, last: answer });
   return answer;
 }

@@ -23,7 +23,10 @@ const kindSchema = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, "is no kind, such 
 const repositorySchema = z
   .string("is missing: a repository such as app")
   .max(LIMIT.threadKeyChars, `is longer than ${LIMIT.threadKeyChars} characters`)
-  .regex(/^(repo:)?([A-Za-z0-9_][A-Za-z0-9_.-]*\/)?[A-Za-z0-9_][A-Za-z0-9_.-]*$/, "is no repository such as app, local/app or repo:local/app");
+  .regex(
+    /^(repo:)?([A-Za-z0-9_][A-Za-z0-9_.-]*\/)?[A-Za-z0-9_][A-Za-z0-9_.-]*$/,
+    "is no repository such as app, local/app or repo:local/app",
+  );
 
 /** `POST /asks`. Without a thread it gets one of its own; the same key is the same ask. */
 export const askBodySchema = z.object({

@@ -182,6 +182,8 @@ export const partSchema = z.object({
   generation: z.int().positive(),
   drainId: z.string().nullable(),
   since: z.number(),
+  /** The drain under which a swap of it was begun and has not been answered. */
+  pending: z.string().nullable().default(null),
   last: swapAnswerSchema.nullable(),
 });
 export type Part = z.infer<typeof partSchema>;

@@ -2,7 +2,16 @@
 // A body is strict and names its wrong field; what the ledger answers, and what it has stored, is read as it is.
 
 import * as z from "zod";
-import { CHANNELS, ENDINGS, ENTRY_STATES, KEPT_KINDS, MESSAGE_KINDS, type Ask, type Entry, type Verdict } from "#core/ask.ts";
+import {
+  CHANNELS,
+  ENDINGS,
+  ENTRY_STATES,
+  KEPT_KINDS,
+  MESSAGE_KINDS,
+  type Ask,
+  type Entry,
+  type Verdict,
+} from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
 import { CARD_CAUSES, CARD_STATES, type CardEvent } from "#core/card.ts";
 import { gitRef, noNul } from "./agent.ts";

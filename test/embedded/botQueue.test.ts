@@ -32,12 +32,13 @@ async function ask(n: number) {
 /** Kills the bot there once so many have started. */
 async function killOnce(count: number, place: { when: "before" | "after"; path: string }): Promise<void> {
   await eventually(`${count} have started`, () => (started().length >= count ? true : undefined));
-  await stack.killAt(place, async () => {
+  const dead = async (): Promise<void> => {
     const { entries } = await stack.ledger.entries();
     const live = entries.filter((entry) => entry.state !== "queued").map((entry) => numberOf(entry.ask.text));
     const begun = new Set(started());
     for (const n of live) if (!begun.has(n)) caught.add(n);
-  });
+  };
+  await stack.killAt(place, { dead });
 }
 
 /** Asks all of them of a closed door; the bot dies as half of them are asked, with an answer on its way. */
@@ -66,9 +67,9 @@ async function history(): Promise<EndedRow[]> {
 async function untold(rows: readonly EndedRow[]): Promise<true | undefined> {
   const runs = await Promise.all(rows.map(({ id }) => stack.ledger.run(id)));
   const missing = runs.filter(
-    ({ notes, card }) => card?.state !== "ended" || !notes.some(({ kind, ms }) => kind === "drain_wait" && (ms ?? 0) > 0),
+    ({ notes, card }) =>
+      card?.state !== "ended" || !notes.some(({ kind, ms }) => kind === "drain_wait" && (ms ?? 0) > 0),
   );
-  console.error(missing.length, missing.map(({entry,notes,card})=>[entry.ask.text.slice(0,10), notes.map(n=>n.kind).join(), card?.state, entry.toldOf]).slice(0,3));
   return missing.length === 0 ? true : undefined;
 }
 
@@ -81,8 +82,11 @@ test("200 asks that a roll held back are started once each and in order, with th
   await askAll();
   const rolled = await stack.roll("bot", deploy.id);
   assert.equal(rolled.outcome, "landed");
-  const { queued, inFlight, drainId } = await stack.bot.health();
-  assert.deepEqual({ queued, inFlight, drainId }, { queued: ASKS, inFlight: 0, drainId: deploy.id });
+  const health = await eventually("the next bot has looked at the queue", async () => {
+    const now = await stack.bot.health();
+    return now.queued === ASKS ? now : undefined;
+  });
+  assert.deepEqual([health.inFlight, health.drainId], [0, deploy.id]);
   assert.deepEqual(started(), [], "nothing passes the closed door");
   await deploy.lift();
   await killOnce(10, { when: "after", path: "/dispatch" });
@@ -90,23 +94,34 @@ test("200 asks that a roll held back are started once each and in order, with th
   await killOnce(90, { when: "after", path: "/exec" });
   await killOnce(130, { when: "before", path: "/end" });
   const rows = await history();
-  for (const row of rows) if (row.verdict.ending !== "finished" || row.tries !== 1 || !started().includes(numberOf(row.text))) {
-    console.error(JSON.stringify(row), JSON.stringify(await stack.ledger.run(row.id)));
-    console.error(stack.botLog().split("\n").filter(l => l.includes(row.id)).join("\n"));
-    console.error((await stack.auditRows()).filter(r => JSON.stringify(r).includes(row.id)).map(r=>JSON.stringify(r)).join("\n"));
-  }
   const all = Array.from({ length: ASKS }, (_, index) => index + 1);
-  assert.deepEqual(started().toSorted((a, b) => a - b), all, "each of them once");
-  assert.deepEqual(rows.map(({ text }) => numberOf(text)).toSorted((a, b) => a - b), all);
+  assert.deepEqual(
+    started().toSorted((a, b) => a - b),
+    all,
+    "each of them once",
+  );
+  assert.deepEqual(
+    rows.map(({ text }) => numberOf(text)).toSorted((a, b) => a - b),
+    all,
+  );
   for (const { text, verdict, tries } of rows)
     assert.deepEqual([verdict.ending, verdict.exit, tries], ["finished", 0, 1], text);
   for (const resource of repositories) {
-    const asked = rows.filter((row) => row.resource === resource).toSorted((a, b) => numberOf(a.text) - numberOf(b.text));
+    const asked = rows
+      .filter((row) => row.resource === resource)
+      .toSorted((a, b) => numberOf(a.text) - numberOf(b.text));
     const admittedAt = asked.map((row) => row.admittedAt ?? 0);
-    assert.deepEqual(admittedAt, admittedAt.toSorted((a, b) => a - b), `${resource}: admitted in the order of arrival`);
+    assert.deepEqual(
+      admittedAt,
+      admittedAt.toSorted((a, b) => a - b),
+      `${resource}: admitted in the order of arrival`,
+    );
     const begun = started().filter((n) => resourceOf(n) === resource && !caught.has(n));
     for (const [at, n] of begun.entries())
-      assert.ok(overtaken(begun, at) < LIMIT.provisioningSlots, `${n} overtakes more than are let in at once: ${begun.join(" ")}`);
+      assert.ok(
+        overtaken(begun, at) < LIMIT.provisioningSlots,
+        `${n} overtakes more than are let in at once: ${begun.join(" ")}`,
+      );
   }
   assert.ok(caught.size > 0, "some were in hand as it died, and had not started");
   assert.ok(caught.size <= 4 * repositories.length * (LIMIT.provisioningSlots + 1), `${caught.size} of them`);

@@ -3,11 +3,14 @@
 
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:http";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { before, test } from "node:test";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
+import * as z from "zod";
 import { isSameProcess, sendSignal } from "#node/processes.ts";
-import { outputEventSchema, type OutputEvent } from "#wire/bot.ts";
+import { messageAnswerSchema, outputEventSchema, type OutputEvent } from "#wire/bot.ts";
 import type { OutputStream } from "#wire/ledger.ts";
 import { jsonOf } from "#wire/parse.ts";
 import { again, BotStack } from "./botStack.ts";
@@ -56,30 +59,35 @@ class Heard {
 }
 
 /** Watches by the bytes that were read, asking again when it is cut, until the run's end. */
-async function watchByOffset(id: string): Promise<Heard> {
+async function watchByOffset(id: string, signal: AbortSignal): Promise<Heard> {
   const heard = new Heard();
-  for (;; heard.cuts += 1) {
+  for (; !signal.aborted; heard.cuts += 1) {
     try {
-      for await (const { data } of stack.bot.output(id, heard.from)) {
+      for await (const { data } of stack.bot.output(id, heard.from, signal)) {
         heard.take(data);
         if (data.type === "end") return heard;
       }
-    } catch {
+    } catch (error) {
       // Cut: asked again from what was read.
+      if (error instanceof assert.AssertionError) throw error;
     }
   }
+  return heard;
 }
 
 /** Watches as a browser does: by the id of the last event, until the run's end. */
-async function watchByLastId(id: string): Promise<Heard> {
+async function watchByLastId(id: string, signal: AbortSignal): Promise<Heard> {
   const heard = new Heard();
   let last = "";
-  for (;; heard.cuts += 1) {
+  for (; !signal.aborted; heard.cuts += 1) {
     let come: EventSourceMessage[] = [];
     const parser = createParser({ onEvent: (event) => void come.push(event) });
-    const headers = { authorization: `Bearer ${stack.bearer("read")}`, ...(last === "" ? {} : { "last-event-id": last }) };
+    const headers = {
+      authorization: `Bearer ${stack.bearer("read")}`,
+      ...(last === "" ? {} : { "last-event-id": last }),
+    };
     try {
-      const response = await fetch(`${stack.botUrl}/runs/${id}/output`, { headers });
+      const response = await fetch(`${stack.botUrl}/runs/${id}/output`, { headers, signal });
       const decoder = new TextDecoder();
       for await (const chunk of response.body ?? []) {
         parser.feed(decoder.decode(chunk, { stream: true }));
@@ -91,10 +99,12 @@ async function watchByLastId(id: string): Promise<Heard> {
         }
         come = [];
       }
-    } catch {
+    } catch (error) {
       // Cut: asked again behind the last event.
+      if (error instanceof assert.AssertionError) throw error;
     }
   }
+  return heard;
 }
 
 /** What the ledger has of it, whole. */
@@ -121,10 +131,10 @@ const ended = (id: string) =>
     return run.ended === null ? undefined : run;
   });
 
-test("its output is whole over a handoff and over a kill, in the ledger and for two watchers", async () => {
+test("its output is whole over a handoff and over a kill, in the ledger and for two watchers", async ({ signal }) => {
   const { id, kind } = await stack.bot.ask({ key: "talks", resource: app, text: talks("talks") });
   assert.equal(kind, "admitted");
-  const watchers = Promise.all([watchByOffset(id), watchByLastId(id)]);
+  const watchers = Promise.all([watchByOffset(id, signal), watchByLastId(id, signal)]);
   await saysMore(id);
   const first = await stack.theBot();
   const deploy = await stack.deploying("roll-1");
@@ -150,4 +160,105 @@ test("its output is whole over a handoff and over a kill, in the ledger and for 
     assert.ok(byLastId.bytes[stream].equals(said), `${stream} by Last-Event-ID`);
   }
   assert.ok(byOffset.cuts >= 3 && byLastId.cuts >= 3, "both were cut by the roll and by each kill");
+});
+
+const inboxLine = z.object({ seq: z.number(), at: z.iso.datetime(), text: z.string() });
+
+/** What had reached the run's inbox when it ended, line by line. */
+async function inboxOf(id: string) {
+  const lines = (await kept(id, "out")).toString().split("\n").slice(0, -1);
+  return lines.map((line) => inboxLine.parse(jsonOf(line)));
+}
+
+/** A run that works until it has been told the last word, and says then what was in its inbox. */
+const heeds = (last: string): string =>
+  `until grep -q '"${last}"' "$TIDEGATE_INBOX" 2> /dev/null; do sleep 0.02; done; cat "$TIDEGATE_INBOX"`;
+
+const steer = (id: string, text: string) =>
+  again(`"${text}" is answered`, () => stack.bot.steer(id, { key: `steer ${text}`, text }));
+
+/** Says something on a connection that was open before, which leads to the bot that ends. */
+class OpenLine {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+
+  async post(path: string, body: unknown): Promise<{ reused: boolean; body: unknown }> {
+    const { promise, resolve, reject } = Promise.withResolvers<{ reused: boolean; body: unknown }>();
+    const headers = { authorization: `Bearer ${stack.bearer("operator")}`, "content-type": "application/json" };
+    const asked = request(`${stack.botUrl}${path}`, { method: "POST", agent: this.#agent, headers }, (answer) => {
+      text(answer).then((said) => resolve({ reused: asked.reusedSocket, body: jsonOf(said) }), reject);
+    });
+    asked.once("error", reject);
+    asked.end(JSON.stringify(body));
+    return promise;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+/** Rolls the bot, and says one thing in each gap of it. */
+async function steerThroughRoll(id: string): Promise<void> {
+  const line = new OpenLine();
+  const first = await stack.theBot();
+  const deploy = await stack.deploying("roll-2");
+  assert.equal((await steer(id, "before")).kind, "taken");
+  await line.post("/runs/none-such/steer", { key: "opens the line", text: "x" });
+  const [ends, none, begins] = ["/handoff", "/generations", "/reclaim"].map(
+    (path) => ({ when: "before", path, does: "hold" }) as const,
+  );
+  assert.ok(ends && none && begins);
+  stack.place(ends);
+  const rolling = stack.roll("bot", deploy.id);
+  await stack.cameBy(ends);
+  const said = await line.post(`/runs/${id}/steer`, { key: "steer while it ends", text: "while it ends" });
+  assert.deepEqual([said.reused, messageAnswerSchema.parse(said.body).kind], [true, "taken"]);
+  stack.place(none);
+  await stack.cameBy(none);
+  assert.equal(isSameProcess(first), false, "none answers");
+  const pending = [steer(id, "while none answers")];
+  stack.place(begins);
+  await stack.cameBy(begins);
+  pending.push(steer(id, "while the next one begins"));
+  stack.goOn();
+  assert.equal((await rolling).outcome, "landed");
+  for (const answer of await Promise.all(pending)) assert.equal(answer.kind, "taken");
+  assert.equal((await steer(id, "after")).kind, "taken");
+  await deploy.lift();
+  line.close();
+}
+
+test("a steer in each gap of a roll, and at each step of its way under a kill, arrives once", async () => {
+  const { id } = await stack.bot.ask({ key: "heeds", resource: app, text: heeds("the last") });
+  await eventually("it runs", async () => ((await stack.ledger.run(id)).entry.state === "running" ? true : undefined));
+  await steerThroughRoll(id);
+  const places = [
+    { when: "before", path: "/messages" },
+    { when: "after", path: "/messages" },
+    { when: "before", path: "/write" },
+    { when: "after", path: "/write" },
+  ] as const;
+  for (const place of places) {
+    const meanwhile = async (): Promise<void> => {
+      const { kind } = await steer(id, `killed ${place.when} ${place.path}`);
+      assert.ok(kind === "taken" || kind === "known");
+    };
+    await stack.killAt(place, { meanwhile });
+  }
+  await steer(id, "the last");
+  const run = await ended(id);
+  assert.deepEqual([run.ended?.verdict.ending, run.entry.tries, run.ended?.leftId], ["finished", 1, null]);
+  const inbox = await inboxOf(id);
+  const texts = inbox.map(({ text: one }) => one);
+  const said = ["before", "while it ends", "while none answers", "while the next one begins", "after"];
+  const wanted = [...said, ...places.map(({ when, path }) => `killed ${when} ${path}`), "the last"];
+  assert.deepEqual(texts.toSorted(), wanted.toSorted(), "each of them once");
+  assert.deepEqual([texts[0], texts[1], texts.at(-1)], ["before", "while it ends", "the last"]);
+  const seqs = inbox.map(({ seq }) => seq);
+  assert.deepEqual(
+    seqs,
+    [...new Set(seqs)].toSorted((a, b) => a - b),
+    "in the order in which they were taken",
+  );
+  assert.ok((await stack.bot.run(id)).messages.every(({ reached }) => reached));
 });

@@ -9,15 +9,23 @@ import type { Transport } from "#client/transport.ts";
 import { REAL } from "#core/budgets.ts";
 import { ownSources, type Sources } from "#embed/sources.ts";
 import { clockOf, REAL_TIME } from "#node/clock.ts";
-import { writeJsonFile } from "#node/files.ts";
+import { readJsonFile, writeJsonFile } from "#node/files.ts";
 import { allProcesses, environOf, identityOf, isSameProcess } from "#node/processes.ts";
 import { readSupervisorFile } from "#node/supervisorFile.ts";
 import type { DrainBody } from "#wire/drain.ts";
 import { problemIn } from "#wire/errors.ts";
-import type { HostBuild, ProcessId, SwapAnswer } from "#wire/host.ts";
+import { clockSettingSchema, type HostBuild, type ProcessId, type SwapAnswer } from "#wire/host.ts";
 import { PLACE_FILE, TAKEN_FILE, type Place } from "./botPlace.ts";
 import { FleetStack } from "./fleetStack.ts";
 import { eventually } from "./hostStack.ts";
+
+/** What is done around a kill. */
+export interface Killing {
+  /** Once the place is set. */
+  readonly meanwhile?: () => Promise<unknown>;
+  /** Once it is dead, and before the next one is looked for. */
+  readonly dead?: () => Promise<void>;
+}
 
 /** A deploy that has closed the fleet and the bot's door and lives. */
 export interface Deploying {
@@ -76,6 +84,22 @@ export class BotStack extends FleetStack {
     return row === undefined ? undefined : identityOf(row.pid);
   }
 
+  /** The ledger's workerd; undefined while there is none. */
+  ledgerProcess(): ProcessId | undefined {
+    const supervisor = readSupervisorFile(this.paths);
+    const row = allProcesses().find(
+      ({ pid, parent, command }) =>
+        parent === supervisor?.supervisor.pid && command === "workerd" && pid !== supervisor.workerd?.pid,
+    );
+    return row === undefined ? undefined : identityOf(row.pid);
+  }
+
+  /** The stack's instant. */
+  now(): number {
+    const read = readJsonFile(this.paths.clock, clockSettingSchema);
+    return clockOf(read.kind === "value" ? read.value : REAL_TIME).now();
+  }
+
   /** Waits until another bot than this one answers. */
   async nextBot(last: ProcessId): Promise<ProcessId> {
     await eventually("the bot is gone", () => (isSameProcess(last) ? undefined : true));
@@ -89,8 +113,8 @@ export class BotStack extends FleetStack {
 
   /** The next bot that comes by there dies, or stands still. */
   place(place: Place): void {
-    rmSync(join(this.home, TAKEN_FILE), { force: true });
     writeJsonFile(join(this.home, PLACE_FILE), place);
+    this.goOn();
   }
 
   /** Waits until a bot has come by. */
@@ -104,15 +128,17 @@ export class BotStack extends FleetStack {
     rmSync(join(this.home, TAKEN_FILE), { force: true });
   }
 
-  /** Kills the bot at that place, looks at what it leaves, and waits until the next one answers. */
-  async killAt(place: Omit<Place, "does">, look: () => Promise<void> = () => Promise.resolve()): Promise<void> {
+  /** Kills the bot at that place and waits until the next one answers. */
+  async killAt(place: Omit<Place, "does">, { meanwhile, dead }: Killing = {}): Promise<void> {
     const bot = await this.theBot();
     const killing: Place = { ...place, does: "kill" };
     this.place(killing);
+    const acted = meanwhile?.();
     await this.cameBy(killing);
     await eventually("it is dead", () => (isSameProcess(bot) ? undefined : true));
-    await look();
+    await dead?.();
     await this.nextBot(bot);
+    await acted;
   }
 
   /** A deploy closes the fleet and the bot's door, and goes on asking for both until it dies or lifts. */
@@ -124,7 +150,7 @@ export class BotStack extends FleetStack {
     const beat = setInterval(() => {
       void this.drain(id, ask).catch(() => undefined);
       void this.bot.drain(body).catch(() => undefined);
-    }, REAL.recheckMs);
+    }, REAL.recheckMs).unref();
     const die = (): void => clearInterval(beat);
     return {
       id,

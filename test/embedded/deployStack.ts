@@ -12,7 +12,7 @@ import { execa } from "execa";
 import { REAL } from "#core/budgets.ts";
 import type { Binding } from "#wire/attach.ts";
 import { accessOf, type FleetAccess } from "#cli/access.ts";
-import { fleetSources } from "#embed/sources.ts";
+import { fleetSources, ownSources } from "#embed/sources.ts";
 import { REAL_TIME, clockOf, scaledFromNow } from "#node/clock.ts";
 import { allProcesses, environOf, sendSignal } from "#node/processes.ts";
 import { pathsOf, stackIdOf, type StatePaths } from "#node/stateFolder.ts";
@@ -76,7 +76,7 @@ export class DeployStack {
   }
 
   /** Brings a stack up with its one resident ready; whoever asked for it disposes of it. */
-  static async up(): Promise<DeployStack> {
+  static async up(parts: "fleet" | "all" = "fleet"): Promise<DeployStack> {
     const stack = new DeployStack(mkdtempSync(join(tmpdir(), "tidegate-deploy-")));
     try {
       writeFileSync(
@@ -86,7 +86,8 @@ export class DeployStack {
       stack.newImage();
       mkdirSync(stack.paths.state, { mode: 0o700 });
       writeJsonFile(stack.paths.clock, scaledFromNow(Date.now(), SCALE));
-      await stack.#supervise();
+      const { ledger = "", bot = "" } = ownSources();
+      await stack.#supervise(parts === "all" ? ["--ledger", ledger, "--bot", bot] : []);
       await stack.#onboard();
       return stack;
     } catch (error) {
@@ -95,12 +96,16 @@ export class DeployStack {
     }
   }
 
-  async #supervise(): Promise<void> {
+  async #supervise(flags: readonly string[]): Promise<void> {
     const { worker, agent } = fleetSources();
     const entry = join(import.meta.dirname, "fixtures", "hostUp.ts");
-    const child = spawn(process.execPath, [entry, "--home", this.home, "--worker", worker, "--agent", agent], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child = spawn(
+      process.execPath,
+      [entry, "--home", this.home, "--worker", worker, "--agent", agent, ...flags],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
     this.#children.push(child);
     let [out, err] = ["", ""];
     child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));

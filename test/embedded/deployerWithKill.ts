@@ -2,7 +2,7 @@
 // It is the product's own composition with one more wrap around the port; nothing in the product can be told to do this.
 
 import { parseArgs } from "node:util";
-import { DEPLOY_EFFECTS } from "#core/rolloutState.ts";
+import { DEPLOY_EFFECTS, PARTS } from "#core/rolloutState.ts";
 import { accessOf } from "#cli/access.ts";
 import type { Cli } from "#cli/cli.ts";
 import { deployAll } from "#cli/deployAll.ts";
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     ndjson: { type: "boolean", default: false },
     dryRun: { type: "boolean", default: false },
     rollback: { type: "boolean", default: false },
+    restart: { type: "string" },
   },
 });
 
@@ -72,6 +73,8 @@ function cliOf(): Cli {
   };
 }
 
+const restarted = PARTS.find((part) => part === values.restart);
+
 try {
   const asked = {
     dryRun: values.dryRun,
@@ -83,7 +86,7 @@ try {
     without: [],
     only: [],
     skip: [],
-    restart: null,
+    restart: restarted === undefined ? null : [restarted],
   };
   await deployAll(cliOf(), asked, {
     sources: fleetSources(),

@@ -65,7 +65,11 @@ export class HostStack {
   }
 
   sources(worker: WorkerName = "hostWorkerA"): Sources {
-    return { root: fleetSources().root, worker: join(fixtures, `${worker}.js`), agent: join(fixtures, "hostAgent.mjs") };
+    return {
+      root: fleetSources().root,
+      worker: join(fixtures, `${worker}.js`),
+      agent: join(fixtures, "hostAgent.mjs"),
+    };
   }
 
   #spawn(env: Record<string, string>): ChildProcess {

@@ -83,7 +83,13 @@ async function dies(stack: DeployStack, point: KillPoint): Promise<void> {
   stack.newImage();
   const isHeld = WHILE_HELD.includes(point.effect);
   if (point.effect === "readBack") await stack.cutSwapAnswers();
-  const { said, ended } = stack.deployer(["--effect", point.effect, "--when", point.when]);
+  const { said, ended } = stack.deployer([
+    "--effect",
+    point.effect,
+    "--when",
+    point.when,
+    ...(partsFor(point) === "all" ? ["--restart", "bot"] : []),
+  ]);
   let over = false;
   const isClosed = (drains: Drains | undefined): boolean => drains !== undefined && drains.drains.length > 0;
   const drained = looking(stack, (drains) => over || isClosed(drains));
@@ -109,14 +115,18 @@ async function dies(stack: DeployStack, point: KillPoint): Promise<void> {
   reached.push(`${point.when} ${point.effect}`);
 }
 
+/** The parts of a stack that a point needs: only one with a bot has a bot to roll. */
+const partsFor = ({ effect }: KillPoint): "fleet" | "all" =>
+  effect === "roll" || effect === "rollGate" ? "all" : "fleet";
+
 /** Stacks that nobody uses right now. */
-const free: DeployStack[] = [];
+const free: Record<"fleet" | "all", DeployStack[]> = { fleet: [], all: [] };
 const all: DeployStack[] = [];
 
-async function borrowed(): Promise<DeployStack> {
-  const known = free.pop();
+async function borrowed(parts: "fleet" | "all"): Promise<DeployStack> {
+  const known = free[parts].pop();
   if (known !== undefined) return known;
-  const stack = await DeployStack.up();
+  const stack = await DeployStack.up(parts);
   all.push(stack);
   return stack;
 }
@@ -124,9 +134,10 @@ async function borrowed(): Promise<DeployStack> {
 suite("a killed deployer", { concurrency: STACKS }, () => {
   for (const point of POINTS) {
     test(`${point.when} ${point.effect}`, async () => {
-      const stack = await borrowed();
+      const parts = partsFor(point);
+      const stack = await borrowed(parts);
       await dies(stack, point);
-      free.push(stack);
+      free[parts].push(stack);
     });
   }
 });

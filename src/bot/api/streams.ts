@@ -70,7 +70,10 @@ function lastIdOf(request: Request): string {
   return request.headers.get("last-event-id") ?? "";
 }
 
-const toldOf = (front: Front, card: CardEvent): ToldCard => ({ card, says: cardWords(card, front.desk.parts.clock.now()) });
+const toldOf = (front: Front, card: CardEvent): ToldCard => ({
+  card,
+  says: cardWords(card, front.desk.parts.clock.now()),
+});
 
 /** `GET /events`: a new reader gets the newest page first. */
 export const events: Handler = async (asked) => {
@@ -78,18 +81,22 @@ export const events: Handler = async (asked) => {
   const { steady, cards } = front.desk;
   const given = lastIdOf(request);
   let after = /^\d{1,15}$/.test(given) ? Number(given) : undefined;
-  return stream(asked, (wake) => cards.onCard(wake), async (to) => {
-    while (!to.isOver) {
-      const query = { limit: LIMIT.rowsAPage, ...(after === undefined ? {} : { after }) };
-      const page = await steady.do((ledger) => ledger.cards(query));
-      for (const { n, event } of page.cards) {
-        to.send({ id: String(n), event: event.state, data: toldOf(front, event) });
-        after = n;
+  return stream(
+    asked,
+    (wake) => cards.onCard(wake),
+    async (to) => {
+      while (!to.isOver) {
+        const query = { limit: LIMIT.rowsAPage, ...(after === undefined ? {} : { after }) };
+        const page = await steady.do((ledger) => ledger.cards(query));
+        for (const { n, event } of page.cards) {
+          to.send({ id: String(n), event: event.state, data: toldOf(front, event) });
+          after = n;
+        }
+        after ??= 0;
+        if (page.cards.length < LIMIT.rowsAPage) await to.rest();
       }
-      after ??= 0;
-      if (page.cards.length < LIMIT.rowsAPage) await to.rest();
-    }
-  });
+    },
+  );
 };
 
 /** The offsets behind an event of an output's stream. */

@@ -9,7 +9,14 @@ import { NotOurs } from "../steady.ts";
 import { note, type Desk } from "./desk.ts";
 
 /** The container or the fleet is away: the message is written once it is back. */
-const LATER: readonly ErrorCode[] = ["UNREACHABLE", "ROLLING", "UNREADABLE", "AGENT_FAILED", "NEEDS_ATTACH", "INTERNAL"];
+const LATER: readonly ErrorCode[] = [
+  "UNREACHABLE",
+  "ROLLING",
+  "UNREADABLE",
+  "AGENT_FAILED",
+  "NEEDS_ATTACH",
+  "INTERNAL",
+];
 
 /** The way of messages to one run, while this bot holds it. */
 export class Delivery {

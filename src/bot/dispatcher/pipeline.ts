@@ -41,50 +41,53 @@ async function over(desk: Desk, run: LiveRun, end: Extract<Provisioned, { kind: 
   await seal(desk, run, end.verdict, "");
 }
 
-async function walk(desk: Desk, run: LiveRun): Promise<void> {
+/** Walks a run through its stages; answers whether it is over here: ended, or back in the queue. */
+async function walk(desk: Desk, run: LiveRun): Promise<boolean> {
   const provisioned = await provision(desk, run);
   const { admittedAt } = run.entry;
   const isPast = provisioned.kind === "attached" || provisioned.kind === "over";
   if (isPast && admittedAt !== null) noteDrainWait(desk, run.entry, admittedAt);
   switch (provisioned.kind) {
     case "left":
-      return;
+      return false;
     case "returned":
-      return sentBack(desk, provisioned);
+      sentBack(desk, provisioned);
+      return true;
     case "over":
-      return over(desk, run, provisioned);
+      await over(desk, run, provisioned);
+      return true;
     case "attached": {
       run.move("execute");
       const verdict = await execute(desk, run, provisioned.attached);
-      if (verdict.kind === "left") return;
+      if (verdict.kind === "left") return false;
       run.move("end");
       const text = await writeUp(desk, run);
       await release(desk, run, true);
       await seal(desk, run, verdict, text);
+      return true;
     }
   }
 }
 
 /** A defect of the bot ends the run it was met in, and nothing else; that is said. */
-async function broken(desk: Desk, run: LiveRun, error: unknown): Promise<void> {
+async function broken(desk: Desk, run: LiveRun, error: unknown): Promise<boolean> {
+  if (error instanceof NotOurs) throw error;
   desk.parts.log("error", "a run met an error of the bot's own", { id: run.id, error });
   const verdict: Verdict = { kind: "failed", why: "an error inside the bot; see its log" };
   await release(desk, run, true);
   await seal(desk, run, verdict, "");
+  return true;
 }
 
 async function live(desk: Desk, run: LiveRun): Promise<void> {
-  const { log } = desk.parts;
+  let isOver = false;
   try {
-    await walk(desk, run).catch((error: unknown) => {
-      if (error instanceof NotOurs) throw error;
-      return broken(desk, run, error);
-    });
+    isOver = await walk(desk, run).catch((error: unknown) => broken(desk, run, error));
   } catch (error) {
     const level = error instanceof NotOurs ? "info" : "error";
-    log(level, "a run is left as it is", { id: run.id, error });
+    desk.parts.log(level, "a run is left as it is", { id: run.id, error });
   } finally {
-    desk.runs.drop(run);
+    desk.runs.drop(run, !isOver);
   }
 }
 

@@ -40,7 +40,8 @@ export async function seal(desk: Desk, run: LiveRun, verdict: Verdict, writeUp: 
   const { parts, steady, cards, wakes, number } = desk;
   const { id, entry } = run;
   const plain = sealedVerdict(verdict);
-  const why = plain.why === null ? null : parts.secrets.mask(plain.why).replaceAll("\0", "").slice(0, LIMIT.writeUpChars);
+  const why =
+    plain.why === null ? null : parts.secrets.mask(plain.why).replaceAll("\0", "").slice(0, LIMIT.writeUpChars);
   const sealed: Sealed = { ...plain, why };
   const leftId = parts.mintId("r");
   const { now } = await steady.do((ledger) => ledger.end({ id, generation: number, verdict: sealed, leftId, writeUp }));

@@ -119,9 +119,9 @@ test("a large piece goes in parts that the ledger takes, and its sender waits me
   await book.flushed();
   assert.deepEqual(
     sent.map(({ offset, reading: stood }) => [offset, stood?.out]),
-    [1, 2, 3].map((n) => [(n - 1) * LIMIT.outputPartBytes, n * LIMIT.outputPartBytes]).concat([
-      [3 * LIMIT.outputPartBytes, large.length],
-    ]),
+    [1, 2, 3]
+      .map((n) => [(n - 1) * LIMIT.outputPartBytes, n * LIMIT.outputPartBytes])
+      .concat([[3 * LIMIT.outputPartBytes, large.length]]),
   );
   assert.equal((await ledger.run(id)).output.out.length, large.length);
 });
@@ -165,7 +165,11 @@ test("a ledger that has less than it was sent goes on where it stands, and the g
 });
 
 test("whatever is said in whatever pieces, and left wherever: the next one makes it whole", async () => {
-  const piece = fc.record({ text: fc.string({ maxLength: 6, unit: "grapheme" }), err: fc.boolean(), left: fc.boolean() });
+  const piece = fc.record({
+    text: fc.string({ maxLength: 6, unit: "grapheme" }),
+    err: fc.boolean(),
+    left: fc.boolean(),
+  });
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 20 }), async (pieces) => {
       const { bookOf, written, ledger } = await stand();

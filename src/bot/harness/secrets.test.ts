@@ -6,9 +6,12 @@ import type { EnvSource } from "#wire/config.ts";
 import { Secrets } from "./secrets.ts";
 
 const variables: Record<string, string> = { A_KEY: "from-variable", SHORT: "abc", OTHER: "never-named" };
-const files: Record<string, string> = { "secrets/npm": "from-file\n", "many": "line one is long\nx\nline two is long\n", bad: "a\0b" };
-const secretsOf = (): Secrets =>
-  new Secrets({ variable: (name) => variables[name], file: (path) => files[path] });
+const files: Record<string, string> = {
+  "secrets/npm": "from-file\n",
+  many: "line one is long\nx\nline two is long\n",
+  bad: "a\0b",
+};
+const secretsOf = (): Secrets => new Secrets({ variable: (name) => variables[name], file: (path) => files[path] });
 const kind = (env: Record<string, EnvSource>) => ({ env });
 
 test("the values stand where the kind says", () => {
@@ -30,7 +33,10 @@ for (const [source, why] of missing)
 test("what was read once is masked, each line of it too; what was never named is not known", () => {
   const secrets = secretsOf();
   secrets.of("coding", kind({ KEY: { from: "A_KEY" }, MANY: { file: "many" }, SHORT: { from: "SHORT" } }));
-  assert.equal(secrets.mask("from-variable, line two is long, abc, never-named"), `${"*".repeat(13)}, ${"*".repeat(16)}, abc, never-named`);
+  assert.equal(
+    secrets.mask("from-variable, line two is long, abc, never-named"),
+    `${"*".repeat(13)}, ${"*".repeat(16)}, abc, never-named`,
+  );
 });
 
 test("a rotated value is read anew, and the old one stays masked", () => {

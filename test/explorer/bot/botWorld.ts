@@ -11,6 +11,8 @@ export interface Asker {
   readonly parent?: string;
   /** How often it asks, under one key and each time with another id. */
   readonly times?: 2;
+  /** Its run does all its work in the instant in which it has its workspace, and leaves nothing there. */
+  readonly brief?: boolean;
 }
 
 /** What somebody says to a run, or to an ask that waits. */
@@ -51,6 +53,8 @@ export interface BotAllowed {
   readonly lost: readonly RequestKind[];
   /** Answers of the ledger travel: other things happen between a step there and its answer here. */
   readonly slow: boolean;
+  /** A look at the queue is taken before anything else happens; what happens in between is other worlds' to show. */
+  readonly eager: boolean;
   /** Time passes, from one end to the next. */
   readonly time: boolean;
   /** A deploy's drains, one after the other; each may roll the bot. */
@@ -93,6 +97,7 @@ const CALM: BotAllowed = {
   ledgerRestarts: 0,
   lost: [],
   slow: false,
+  eager: false,
   time: false,
   deploys: [],
   rolls: null,

@@ -37,7 +37,8 @@ export function closingRaw(bot: Bot, cell: 0 | 1): readonly string[] {
 /** What is wrong with what a door was taken for, as a question about it left. */
 export function judgedDoor(bot: Bot, cell: 0 | 1, closed: Closed | null): Broken | null {
   const [by] = closingRaw(bot, cell);
-  if (closed === null && by !== undefined) return broken("8", `the door of R${cell + 1} is taken for open, and ${by} closes it`);
+  if (closed === null && by !== undefined)
+    return broken("8", `the door of R${cell + 1} is taken for open, and ${by} closes it`);
   if (closed !== null && by === undefined)
     return broken("9", `the door of R${cell + 1} is taken for closed by ${closed.drainId}, and nothing closes it`);
   return null;
@@ -53,7 +54,9 @@ function withCopy(bot: Bot, copy: DrainBook): { readonly bot: Bot; readonly brok
 export function settled({ core }: BotModel, bot: Bot): Bot {
   if (bot.frame === null) return bot;
   const known = new Set(fleetOf(bot).map(({ id }) => id));
-  const seen = [...new Set([...bot.seen, ...drainsOf(bot.copy).flatMap(({ id }) => (known.has(id) ? [id] : []))])].toSorted();
+  const seen = [
+    ...new Set([...bot.seen, ...drainsOf(bot.copy).flatMap(({ id }) => (known.has(id) ? [id] : []))]),
+  ].toSorted();
   const copy = core.settleCopy(drainBookOf(bot.copy), new Set(seen), fleetOf(bot), 0);
   return { ...withCopy(bot, copy).bot, seen };
 }

@@ -5,6 +5,9 @@ import type { Entry } from "#core/ask.ts";
 import { cellOf } from "./ledgerPart.ts";
 import { noted, put, type Bot, type BotModel, type Run } from "./parts.ts";
 
+/** The boot of a run that has no workspace yet. */
+export const NOWHERE = -1;
+
 /** Something may have changed: the queue is looked at. */
 export const poked = (bot: Bot): Bot => (bot.mode === "live" ? { ...bot, again: true } : bot);
 
@@ -66,7 +69,8 @@ export function learned(model: BotModel, run: Run, entry: Pick<Entry, "messages"
 export function start(model: BotModel, bot: Bot, entry: Entry): Bot {
   const { id, resource, threadKey, parent } = entry.ask;
   if (bot.letGo || runOf(bot, id) !== undefined) return bot;
-  const reading = entry.reading === null ? null : { n: Number(entry.reading.procId), boot: Number(entry.reading.bootId) };
+  const reading =
+    entry.reading === null ? null : { n: Number(entry.reading.procId), boot: Number(entry.reading.bootId) };
   const run: Run = {
     id,
     cell: cellOf(resource),
@@ -75,7 +79,7 @@ export function start(model: BotModel, bot: Bot, entry: Entry): Bot {
     at: "door",
     tries: entry.tries,
     reading,
-    boot: 0,
+    boot: NOWHERE,
     messages: entry.messages,
     delivered: entry.delivered,
     stop: false,

@@ -57,7 +57,13 @@ function canonicalEntry(entry: Entry, by: Ms): Entry {
     leaseUntil: leaseUntil === null ? null : LEASE_MS,
     tries,
     reading,
-    messages: messages.map(({ seq, key: said, kind: as, text: words }) => ({ seq, key: said, kind: as, text: words, at: 0 })),
+    messages: messages.map(({ seq, key: said, kind: as, text: words }) => ({
+      seq,
+      key: said,
+      kind: as,
+      text: words,
+      at: 0,
+    })),
     delivered,
     toldOf,
   };
@@ -104,7 +110,9 @@ export function botStep<T>(
   const made = run(part.store);
   const next = ledgerAfter(made.part, 0);
   const old = generation !== part.store.generation && JSON.stringify(next) !== JSON.stringify(part);
-  const slipped = old ? broken("fenced", `bot ${generation} writes, although bot ${part.store.generation} has begun`) : null;
+  const slipped = old
+    ? broken("fenced", `bot ${generation} writes, although bot ${part.store.generation} has begun`)
+    : null;
   return { part: next, answer: made.answer, broken: slipped ?? made.broken ?? null };
 }
 
@@ -142,7 +150,9 @@ function overtaken(part: LedgerPart, entry: Entry): Broken | null {
   const passed = part.store.entries
     .filter((other) => !isLive(other) && other.ask.resource === resource && before.includes(other.ask.id))
     .find(({ ask }) => !busy.has(ask.threadKey));
-  return passed === undefined ? null : broken("order", `${id} is dispatched before ${passed.ask.id}, which came earlier`);
+  return passed === undefined
+    ? null
+    : broken("order", `${id} is dispatched before ${passed.ask.id}, which came earlier`);
 }
 
 /** What is wrong with letting this ask out, over the ledger as it was before. */

@@ -152,7 +152,17 @@ export interface Bot {
 export interface Deploy {
   /** Which of the world's drains it is at. */
   readonly n: number;
-  readonly at: "before" | "registry" | "closed" | "rolling" | "rolled" | "swapped" | "reconciled" | "half" | "done" | "dead";
+  readonly at:
+    | "before"
+    | "registry"
+    | "closed"
+    | "rolling"
+    | "rolled"
+    | "swapped"
+    | "reconciled"
+    | "half"
+    | "done"
+    | "dead";
 }
 
 export interface Outside {
@@ -219,7 +229,11 @@ export function put<T extends { readonly id: string }>(all: readonly T[], one: T
 }
 
 /** A list of pairs with this one in place of the one of the same id. */
-export function noted<V>(all: readonly (readonly [string, V])[], id: string, value: V | null): readonly (readonly [string, V])[] {
+export function noted<V>(
+  all: readonly (readonly [string, V])[],
+  id: string,
+  value: V | null,
+): readonly (readonly [string, V])[] {
   const others = all.filter(([one]) => one !== id);
   return value === null ? others : [...others, [id, value] as const].toSorted(([a], [b]) => (a < b ? -1 : 1));
 }

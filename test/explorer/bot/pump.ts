@@ -63,22 +63,30 @@ function tellLeft(model: BotModel, bot: Bot, look: Look, left: readonly Seen[]):
   }, bot);
 }
 
+/** How far a look is with its first repository: who is let out of it, and whether there may be more. */
+export interface Dispatched {
+  readonly gone: readonly string[];
+  readonly more: boolean;
+}
+
+const NOBODY: Dispatched = { gone: [], more: true };
+
 /** Goes on with what a look has still before it, to its next question or its end. */
-export function pumpOn(model: BotModel, bot: Bot, look: Look, gone: readonly string[]): Bot {
+export function pumpOn(model: BotModel, bot: Bot, look: Look, { gone, more }: Dispatched): Bot {
   const [first] = look.queued;
   if (first === undefined) return { ...bot, pump: { at: "idle" } };
   const { cell } = first;
   const mine = look.queued.filter((entry) => entry.cell === cell);
   const waiting = mine.filter(({ id }) => !gone.includes(id));
   const coming = bot.runs.filter((run) => run.cell === cell && (run.at === "door" || run.at === "back"));
-  const goesOn = gone.length < mine.length && bot.mode === "live" && !bot.letGo;
+  const goesOn = more && gone.length < mine.length && bot.mode === "live" && !bot.letGo;
   if (goesOn && coming.length === 0 && coming.length < LIMIT.provisioningSlots) {
     const closed = closedBy(model, bot, cell);
     if (closed === null || waiting.some(({ child }) => child))
       return { ...bot, pump: { at: "dispatch", cell, open: closed === null, look, gone } };
   }
   const rest = { ...look, queued: look.queued.filter((entry) => entry.cell !== cell) };
-  return pumpOn(model, tellLeft(model, bot, look, waiting), rest, []);
+  return pumpOn(model, tellLeft(model, bot, look, waiting), rest, NOBODY);
 }
 
 /** What a look found is taken up: runs whose answer was lost, what was said to runs in hand, who is free of a silent bot. */
@@ -100,15 +108,13 @@ export function looked(model: BotModel, bot: Bot, entries: readonly Entry[], num
   const waiting = entries.filter((entry) => !isLive(entry));
   const ids = waiting.map(({ ask }) => ask.id);
   const told = taken.told.filter(([id]) => ids.includes(id) || taken.touched.includes(id));
-  const queued = waiting.map(
-    ({ ask: { id, resource, threadKey, parent }, toldOf }): Seen => ({
-      id,
-      cell: cellOf(resource),
-      thread: threadKey,
-      child: parent !== null,
-      toldOf,
-    }),
-  );
+  const queued = waiting.map(({ ask: { id, resource, threadKey, parent }, toldOf }): Seen => ({
+    id,
+    cell: cellOf(resource),
+    thread: threadKey,
+    child: parent !== null,
+    toldOf,
+  }));
   const busy = entries.filter(isLive).map(({ ask }) => ask.threadKey);
-  return pumpOn(model, { ...taken, told }, { queued, busy }, []);
+  return pumpOn(model, { ...taken, told }, { queued, busy }, NOBODY);
 }

@@ -5,16 +5,7 @@ import type { Entry } from "#core/ask.ts";
 import { entryOf, type LedgerStore } from "#core/ledger.ts";
 import { broken, RESOURCES } from "../world.ts";
 import { keyOf, type RequestKind } from "./botWorld.ts";
-import {
-  askOf,
-  botStep,
-  doorsOf,
-  hasEnded,
-  judgedAdmission,
-  withEnded,
-  type Asked,
-  type Made,
-} from "./ledgerPart.ts";
+import { askOf, botStep, doorsOf, hasEnded, judgedAdmission, withEnded, type Asked, type Made } from "./ledgerPart.ts";
 import { noted, type Bot, type BotModel, type LedgerPart, type Run, type Word } from "./parts.ts";
 import { judgedEnd, judgedInbox } from "./said.ts";
 
@@ -28,9 +19,18 @@ export interface Request {
 export type Answer =
   | { readonly of: "entries"; readonly entries: readonly Entry[] }
   | { readonly of: "entry"; readonly entry: Entry | null }
-  | { readonly of: "asked"; readonly kind: "admitted" | "queued" | "added" | "known"; readonly entry: Entry | null; readonly behind: "thread" | "queue" }
+  | {
+      readonly of: "asked";
+      readonly kind: "admitted" | "queued" | "added" | "known";
+      readonly entry: Entry | null;
+      readonly behind: "thread" | "queue";
+    }
   | { readonly of: "returned"; readonly kind: "queued" | "ended"; readonly entry: Entry }
-  | { readonly of: "said"; readonly kind: "taken" | "known" | "added" | "ended" | "over" | "full"; readonly entry: Entry | null }
+  | {
+      readonly of: "said";
+      readonly kind: "taken" | "known" | "added" | "ended" | "over" | "full";
+      readonly entry: Entry | null;
+    }
   | { readonly of: "done" }
   | { readonly of: "unheld" };
 
@@ -114,7 +114,8 @@ function dispatch(model: BotModel, part: LedgerPart, { bot, number }: Who): Made
 function giveBack(model: BotModel, part: LedgerPart, number: number, id: string): Made<Answer> {
   const { store, found: back } = model.core.returnStep(part.store, id, number);
   const entry = entryOf(store, id);
-  if (back === null) return { part, answer: entry?.state === "queued" ? { of: "returned", kind: "queued", entry } : UNHELD };
+  if (back === null)
+    return { part, answer: entry?.state === "queued" ? { of: "returned", kind: "queued", entry } : UNHELD };
   const answer: Answer = { of: "returned", ...back };
   if (back.kind === "ended") return { part: withEnded({ ...part, store }, back.entry), answer };
   return { part: { ...part, store, out: part.out.filter((one) => one !== id) }, answer };
@@ -130,7 +131,13 @@ function begin(model: BotModel, part: LedgerPart, { bot, number }: Who, id: stri
   return { part: { ...part, store }, answer: entry === null ? UNHELD : found(entry) };
 }
 
-function reached(model: BotModel, part: LedgerPart, { bot, number }: Who, id: string, inbox: readonly number[]): Made<Answer> {
+function reached(
+  model: BotModel,
+  part: LedgerPart,
+  { bot, number }: Who,
+  id: string,
+  inbox: readonly number[],
+): Made<Answer> {
   const delivered = bot.runs.find((one) => one.id === id)?.written ?? 0;
   const { store, found: entry } = model.core.progressStep(part.store, id, number, { delivered });
   if (entry === null) return { part, answer: UNHELD };
@@ -174,7 +181,8 @@ function reclaim(model: BotModel, part: LedgerPart, number: number, silent: (hol
   const { store, found: entries } = model.core.reclaimStep(part.store, number, 0);
   const before = entries.map(({ ask: { id } }) => entryOf(part.store, id));
   const early = before.find((entry) => entry !== undefined && entry.state !== "handedOff" && !silent(entry.holder));
-  const wrong = early === undefined ? null : broken("held", `bot ${number} takes ${early.ask.id}, which bot ${early.holder} holds`);
+  const wrong =
+    early === undefined ? null : broken("held", `bot ${number} takes ${early.ask.id}, which bot ${early.holder} holds`);
   return { part: { ...part, store }, answer: { of: "entries", entries }, broken: wrong };
 }
 

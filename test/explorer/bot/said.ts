@@ -35,7 +35,8 @@ export function judgedEnd(entry: Entry, inbox: readonly number[], left: Entry | 
     if (message.kind === "stop") continue;
     const where = comings(message, entry, inbox, left);
     if (where.length > 1) return broken("twice", `"${message.key}" comes twice: to ${where.join(" and to ")} of ${id}`);
-    if (where.length === 0 && n > lastStop) return broken("lost", `"${message.key}" was said to ${id} and comes nowhere`);
+    if (where.length === 0 && n > lastStop)
+      return broken("lost", `"${message.key}" was said to ${id} and comes nowhere`);
   }
   return outOfOrder(messages, inbox, left) ? broken("lost", `what was said to ${id} comes in another order`) : null;
 }

@@ -1,0 +1,42 @@
+// What a bot is before anything and after everything.
+
+import type { Bot } from "./parts.ts";
+
+const NOTHING = { drains: [], tombstones: [], attempts: 0, over: [] };
+
+/** A bot that is not there yet. */
+export const ABSENT: Bot = {
+  mode: "absent",
+  stalled: false,
+  silentMs: 0,
+  copy: NOTHING,
+  seen: [],
+  frame: null,
+  met: [null, null],
+  pump: { at: "idle" },
+  again: false,
+  beat: false,
+  letGo: false,
+  asks: [],
+  says: [],
+  runs: [],
+  told: [],
+  touched: [],
+  last: [],
+  words: [],
+  pending: [],
+};
+
+/** A bot that has ended, however: it knows nothing any more. */
+export const OVER: Bot = { ...ABSENT, mode: "over" };
+
+/** Whether it answers the API and works on its queue. */
+export const isServing = ({ mode, stalled }: Bot): boolean => mode === "live" && !stalled;
+
+/** Whether anything of it is under way. */
+export const isIdle = ({ pump, again, beat, asks, says, words, pending, runs }: Bot): boolean =>
+  pump.at === "idle" &&
+  !again &&
+  !beat &&
+  asks.length + says.length + words.length + pending.length === 0 &&
+  runs.every(({ at, delivery }) => at === "work" && delivery === null);
