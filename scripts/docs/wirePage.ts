@@ -6,6 +6,7 @@ import { budgetsOf, DEFAULT_LEASES } from "#core/budgets.ts";
 import { SCOPE_ENV, SCOPES } from "#core/scopes.ts";
 import * as agent from "#wire/agent.ts";
 import * as attach from "#wire/attach.ts";
+import * as bot from "#wire/bot.ts";
 import * as drain from "#wire/drain.ts";
 import * as errors from "#wire/errors.ts";
 import * as fleet from "#wire/fleet.ts";
@@ -41,6 +42,7 @@ const NAMED: Named = new Map<unknown, string>([
   [attach.workSchema, "Work"],
   [errors.problemSchema, "Problem"],
   [agent.procEnd, "End of a process"],
+  [bot.cardSchema, "Card"],
   [ledger.askSchema, "Ask"],
   [ledger.entrySchema, "Entry"],
   [ledger.verdictSchema, "Verdict"],
@@ -108,6 +110,15 @@ const STREAMED: Readonly<Partial<Record<RouteName, string>>> = {
 };
 
 const FLEET: Table = { mark: "", routes: ROUTES, schemas: FLEET_SCHEMAS, streamed: STREAMED };
+const BOT: Table = {
+  mark: "bot ",
+  routes: bot.BOT_ROUTES,
+  schemas: { ...FLEET_SCHEMAS, ...bot },
+  streamed: {
+    output: "Answer: `text/event-stream`, to the end of the run. The data of each event:",
+    events: "Answer: `text/event-stream`; `id` is the card's number in the ledger. The data of each:",
+  },
+};
 const LEDGER: Table = { mark: "ledger ", routes: LEDGER_ROUTES, schemas: { ...fleet, ...ledger }, streamed: {} };
 
 function shape(name: string, schema: z.ZodType): string {
@@ -144,7 +155,7 @@ export function wirePage(): string {
   return page(
     opening(
       "The wire",
-      `Four HTTP APIs: the fleet's own, which callers and deployers use; the ledger's, for the bot and for a deploy's receipt; the
+      `Five HTTP APIs: the fleet's own, which callers and deployers use; the bot's, for whoever asks; the ledger's, for the bot and for a deploy's receipt; the
 agent's, inside each container; the host's, by which the fleet Worker has containers and the command line has the supervisor. A body is JSON (\`content-type:
 application/json\`), unknown fields of it are ignored, and nothing is clamped: what does not fit is a 400 that names the
 field. Instants and spans are whole milliseconds. Errors: [errors.md](errors.md).`,
@@ -155,6 +166,10 @@ field. Instants and spans are whole milliseconds. Errors: [errors.md](errors.md)
     matrix(FLEET),
     "## The fleet",
     ...routesOf(FLEET),
+    "## The bot",
+    "The same bearers, on the bot's own address.",
+    matrix(BOT),
+    ...routesOf(BOT),
     "## The ledger",
     "The same bearers, on the ledger's own address.",
     matrix(LEDGER),
@@ -169,6 +184,7 @@ field. Instants and spans are whole milliseconds. Errors: [errors.md](errors.md)
     shape("Resident", fleet.residentRowSchema),
     shape("Binding", attach.bindingSchema),
     shape("Work", attach.workSchema),
+    shape("Card", bot.cardSchema),
     shape("Ask", ledger.askSchema),
     shape("Entry", ledger.entrySchema),
     shape("Verdict", ledger.verdictSchema),

@@ -2,7 +2,7 @@
 // bots over them, each of which can be killed so that nothing of it does anything any more.
 
 import assert from "node:assert/strict";
-import { budgetsOf, REAL } from "#core/budgets.ts";
+import { budgetsOf, DEFAULT_LEASES, REAL } from "#core/budgets.ts";
 import { attachWith } from "#client/attach.ts";
 import { FakeFleet, VirtualClock } from "#client/clientForTests.ts";
 import { fleetClient } from "#client/fleet.ts";
@@ -65,6 +65,7 @@ export class World {
   #minted = 0;
 
   constructor() {
+    const { longestLeaseMs, capMinutes } = budgetsOf(DEFAULT_LEASES);
     this.server.answers.set("/residents", () => {
       const sum = {
         now: this.clock.now(),
@@ -82,7 +83,7 @@ export class World {
         quietBy: null,
       };
       const residents = this.resources.map(residentRow);
-      return Response.json({ ...sum, ...none, residents, longestLeaseMs: 2_700_000, capMinutes: 90 });
+      return Response.json({ ...sum, ...none, residents, longestLeaseMs, capMinutes });
     });
   }
 
@@ -95,7 +96,7 @@ export class World {
   }
 }
 
-/** When a bot's process dies: at its n-th word to the ledger, before that is heard or before its answer is. */
+/** When a bot's process dies: at its n-th word to anybody, before that is heard or before its answer is. */
 export interface Death {
   readonly call: number;
   readonly when: "before" | "after";
@@ -143,19 +144,26 @@ export class Life {
     return this.#isDead ? NEVER : answer;
   }
 
+  /** One word to the ledger or the fleet: the process may die before it is heard, or before its answer is. */
+  word<T>(work: () => Promise<T>): Promise<T> {
+    return this.through(async () => {
+      this.#calls += 1;
+      const mine = this.#death?.call === this.#calls ? this.#death.when : null;
+      if (mine === "before") this.kill();
+      if (this.#isDead) return NEVER;
+      const answer = await work();
+      if (mine === "after") this.kill();
+      return answer;
+    });
+  }
+
   /** The ledger as this process reaches it. */
   ledgerOf(ledger: LedgerClient): LedgerClient {
     return new Proxy(ledger, {
       get: (target, name: keyof LedgerClient) => (given: never) =>
-        this.through(async () => {
-          this.#calls += 1;
-          const mine = this.#death?.call === this.#calls ? this.#death.when : null;
-          if (mine === "before") this.kill();
-          if (this.#isDead) return NEVER;
+        this.word<unknown>(() => {
           if (this.isLedgerAway) raise("UNREACHABLE", "the ledger is away");
-          const answer: unknown = await target[name](given);
-          if (mine === "after") this.kill();
-          return answer;
+          return target[name](given);
         }),
     });
   }
@@ -179,11 +187,11 @@ export interface Living {
 }
 
 /** What a bot of this world is made of. */
-export function partsIn(world: World, life: Life, { kinds = {}, roll = "drain" }: Wishes): BotParts {
+function partsIn(world: World, life: Life, { kinds = {}, roll = "drain" }: Wishes): BotParts {
   const clock = life.clockOf(world.clock);
   const transport = {
     baseUrl: "http://fleet",
-    fetch: (url: string, init: RequestInit) => life.through(() => world.server.fetch(url, init)),
+    fetch: (url: string, init: RequestInit) => life.word(() => world.server.fetch(url, init)),
     bearer: () => "secret",
     real: clock,
   };

@@ -2,7 +2,7 @@
 // was killed is replaced at the next look.
 
 import assert from "node:assert/strict";
-import { SECOND } from "#core/time.ts";
+import { CLOCK } from "#core/budgets.ts";
 import { asked, born, request, World, type Death, type Living, type Wishes } from "./botForTests.ts";
 
 /** Everything of one night. */
@@ -52,9 +52,9 @@ export class Night {
   }
 
   async pass(ms: number): Promise<void> {
-    for (let left = ms; left > 0; left -= 5 * SECOND) {
+    for (let left = ms; left > 0; left -= CLOCK.retryMs) {
       await this.bot();
-      await this.world.clock.advance(Math.min(left, 5 * SECOND));
+      await this.world.clock.advance(Math.min(left, CLOCK.retryMs));
     }
     await this.bot();
   }

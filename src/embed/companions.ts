@@ -6,7 +6,7 @@ import { CLOCK, REAL } from "#core/budgets.ts";
 import { readConfig } from "#node/config.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
 import { bearerVariables } from "#node/tokens.ts";
-import type { HostBuild, Part } from "#wire/host.ts";
+import type { BotSettings, HostBuild, Part } from "#wire/host.ts";
 import { hasBundle } from "#embed/bundles.ts";
 import { endBot, startBot } from "#embed/botProcess.ts";
 import type { Front } from "#embed/front.ts";
@@ -41,6 +41,8 @@ export class Companions {
   readonly bot: Served<Upload>;
   readonly #parts: CompanionParts;
   #hurried = false;
+  /** How the bot that serves leaves its runs, as it was started with. */
+  #roll: BotSettings["roll"] = "drain";
 
   constructor(parts: CompanionParts) {
     this.#parts = parts;
@@ -58,6 +60,7 @@ export class Companions {
           settings: settingsOf(stack.parts, upload),
           onSpawned: () => undefined,
         }),
+      lingers: () => false,
       end: ({ id }) => endWorkerd(id),
       onProcess: () => undefined,
     });
@@ -65,6 +68,7 @@ export class Companions {
       name: "bot",
       front: fronts.bot,
       start: (upload) => this.#startBot(upload),
+      lingers: () => this.#roll === "drain" && !this.#hurried,
       end: (serving) => endBot(serving, this.#botBoundMs(), this.#hurried),
       onProcess: () => undefined,
     });
@@ -74,6 +78,7 @@ export class Companions {
     const { stack, fronts, env } = this.#parts;
     const { paths, bearers, clockSetting } = stack.parts;
     const { build, generation, drainId } = upload;
+    this.#roll = readConfig(paths.config).bot.roll;
     return startBot({
       paths,
       env: { ...env, ...bearerVariables(bearers) },
@@ -83,7 +88,7 @@ export class Companions {
         ledgerUrl: fronts.ledger.url,
         home: paths.home,
         clock: clockSetting,
-        roll: readConfig(paths.config).bot.roll,
+        roll: this.#roll,
         build,
         generation,
         drainId,

@@ -39,16 +39,20 @@ function refuse(socket: Socket, detail: string): void {
   socket.end(refusal(detail));
 }
 
-/** Two sockets are one connection: what ends or breaks one ends the other. */
-function join(client: Socket, port: number): void {
+/** Two sockets are one connection: what ends or breaks one ends the other. Where nobody takes it, nothing was read of it. */
+function join(client: Socket, port: number, onNobody: () => void): void {
   const server = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  let isTaken = false;
   server.setNoDelay(true);
   client.setNoDelay(true);
-  client.pipe(server);
-  server.pipe(client);
+  server.once("connect", () => {
+    isTaken = true;
+    client.pipe(server);
+    server.pipe(client);
+  });
   client.once("close", () => server.destroy());
-  server.once("close", () => client.destroy());
-  server.once("error", () => client.destroy());
+  server.once("close", () => (isTaken ? client.destroy() : onNobody()));
+  server.on("error", () => undefined);
 }
 
 class TcpFront implements Front {
@@ -88,8 +92,15 @@ class TcpFront implements Front {
   }
 
   #pass(socket: Socket): void {
-    if (this.#target.kind === "up") join(socket, this.#target.port);
+    if (this.#target.kind === "up") join(socket, this.#target.port, () => this.#missed(socket));
     else refuse(socket, "nobody serves this fleet now");
+  }
+
+  /** Whoever was led to has just gone: it is held for the next one, also where nobody has said yet that it is gone. */
+  #missed(socket: Socket): void {
+    if (socket.destroyed) return;
+    if (this.#target.kind === "down") this.#pass(socket);
+    else this.#hold(socket);
   }
 
   lead(target: FrontTarget): void {

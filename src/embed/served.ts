@@ -22,6 +22,8 @@ export interface ServedParts<U> {
   readonly front: Front;
   /** Starts a process of this upload; rejects when it does not come to answer, having ended it. */
   readonly start: (upload: U) => Promise<Serving>;
+  /** Whether it answers while it ends, which may take long: then only what comes behind its end is held. */
+  readonly lingers: () => boolean;
   /** Ends this very process and waits until it is gone. */
   readonly end: (serving: Serving) => Promise<void>;
   /** Writes down which process lives. */
@@ -60,15 +62,17 @@ export class Served<U> {
     void this.#restart(++this.#turn, upload);
   }
 
-  /** Holds new connections, ends the process that serves and waits until it is gone. */
+  /** Ends the process that serves and waits until it is gone; new connections are held, by then at the latest. */
   async endServing(): Promise<void> {
     this.#turn += 1;
     await this.#alone(async () => {
-      this.#parts.front.lead({ kind: "hold" });
+      const { front, lingers, end, onProcess } = this.#parts;
+      if (!lingers()) front.lead({ kind: "hold" });
+      if (this.#serving !== undefined) await end(this.#serving);
+      front.lead({ kind: "hold" });
       if (this.#serving === undefined) return;
-      await this.#parts.end(this.#serving);
       this.#serving = undefined;
-      this.#parts.onProcess(null);
+      onProcess(null);
     });
   }
 

@@ -80,6 +80,7 @@ export class Stack {
           settings: settingsOf(parts, upload),
           onSpawned: onWorkerd,
         }),
+      lingers: () => false,
       end: ({ id }) => endWorkerd(id),
       onProcess: onWorkerd,
     });

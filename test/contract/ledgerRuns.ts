@@ -236,6 +236,23 @@ export const RUNS: Contract = {
     assert.deepEqual([over.kind, over.left], ["ended", null]);
   },
 
+  "a follow-up waits for the run's end, whatever reaches the run after it": async ({ bot }) => {
+    await bot.admitted(askOf(1));
+    await bot.say(id, "said-1", "followUp", "at the end");
+    await bot.say(id, "said-2", "steer", "now");
+    await bot.progress(id, { delivered: 2 });
+    const { left } = await bot.end(id);
+    assert.equal(left?.ask.text, "at the end");
+    const waits = left.ask.id;
+    const added = await bot.say(waits, "said-3", "steer", "and more");
+    assert.deepEqual(
+      [added.entry?.ask.text, added.entry?.messages.map(({ kind }) => kind)],
+      ["at the end\nand more", ["added"]],
+    );
+    await bot.dispatch(APP);
+    assert.equal((await bot.end(waits)).left, null, "what was added to an ask is a part of it");
+  },
+
   "one run takes so many messages and no more, and a stop always": async ({ bot }) => {
     await bot.admitted(askOf(1));
     const long = "x".repeat(LIMIT.askChars);

@@ -151,7 +151,9 @@ test("a bot that ends waits for its run, hears what is said to that meanwhile, a
   const asked = await stranger("/asks", { key: "too late", resource: app, text: "true" });
   assert.deepEqual([asked.status, problemSchema.parse(asked.body).code], [503, "ROLLING"]);
   assert.ok(isSameProcess(bot));
-  await eventually("it has reached the run", async () => ((await stack.ledger.run(id)).entry.delivered > 0 ? true : undefined));
+  await eventually("it has reached the run", async () =>
+    (await stack.ledger.run(id)).entry.delivered > 0 ? true : undefined,
+  );
   writeFileSync(cue("lasts"), "");
   assert.equal((await rolling).outcome, "landed");
   assert.equal((await ended(id)).ended?.verdict.ending, "finished");

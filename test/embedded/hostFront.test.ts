@@ -46,7 +46,7 @@ test("it passes bytes both ways with half-open ends, holds while held, then lead
   await eventually("the next one is served by the next", () => (next.text() === "B:last" ? true : undefined));
 });
 
-test("with nobody behind it says so as a problem and closes; a target that is gone cuts the connection", async (context) => {
+test("with nobody behind it says so as a problem and closes; who was led to one that is gone is held for the next", async (context) => {
   const front = await openFront(0);
   context.after(() => front.close());
   front.lead({ kind: "down" });
@@ -54,7 +54,11 @@ test("with nobody behind it says so as a problem and closes; a target that is go
   assert.equal(refused.status, 503);
   assert.match(await refused.text(), /"code":"UNREACHABLE"/);
   front.lead({ kind: "up", port: 1 });
-  await dial(context, front).ended;
+  const missed = dial(context, front);
+  missed.socket.end("what was said;");
+  front.lead({ kind: "up", port: await behind(context, "B:") });
+  await eventually("the next one hears it", () => (missed.text() === "B:what was said;" ? true : undefined));
+  await missed.ended;
 });
 
 test("its port is taken once, and free again after the close, which ends what is open", async (context) => {

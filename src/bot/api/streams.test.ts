@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EventSourceParserStream } from "eventsource-parser/stream";
 import { REAL } from "#core/budgets.ts";
 import { SECOND } from "#core/time.ts";
 import { cardEventSchema, outputEventSchema, type OutputEvent } from "#wire/bot.ts";
@@ -16,15 +15,27 @@ interface Followed {
   readonly response: Response;
 }
 
+/** One event as it stands on the wire. */
+function eventOf(text: string): Followed["events"][number] {
+  const fields = new Map(
+    text.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]),
+  );
+  return { id: fields.get("id") ?? "", event: fields.get("event") ?? "", data: jsonOf(fields.get("data") ?? "") };
+}
+
 async function follow(living: Living, path: string, lastId?: string): Promise<Followed> {
   const over = new AbortController();
   const headers = lastId === undefined ? {} : { "last-event-id": lastId };
   const response = await request(living, `GET ${path}`, { as: "read", headers, signal: over.signal });
   const followed: Followed = { events: [], stop: () => over.abort(), isOver: false, response };
   const read = async (): Promise<void> => {
-    const text: ReadableStream<string> = (response.body ?? assert.fail()).pipeThrough(new TextDecoderStream());
-    for await (const { id = "", event = "", data } of text.pipeThrough(new EventSourceParserStream()))
-      followed.events.push({ id, event, data: jsonOf(data) });
+    const decoder = new TextDecoder();
+    let seen = "";
+    for await (const bytes of response.body ?? assert.fail()) {
+      const parts = `${seen}${decoder.decode(bytes, { stream: true })}`.split("\n\n");
+      seen = parts.pop() ?? "";
+      for (const part of parts) if (!part.startsWith(":")) followed.events.push(eventOf(part));
+    }
   };
   void read()
     .catch(() => undefined)

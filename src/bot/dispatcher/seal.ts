@@ -11,7 +11,7 @@ import type { Desk } from "./desk.ts";
 const PLAIN = { exit: null, by: null, why: null } as const;
 
 /** The verdict as it is kept. A command that does not exit 0 has failed, by its own word. */
-export function sealedVerdict(verdict: Verdict): Sealed {
+function sealedVerdict(verdict: Verdict): Sealed {
   switch (verdict.kind) {
     case "finished": {
       const why = verdict.signal === null ? null : `ended by ${verdict.signal}`;

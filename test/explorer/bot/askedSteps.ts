@@ -59,9 +59,13 @@ function besideOf(model: BotModel, { fleet, silent }: From): Beside {
   };
 }
 
+/** What was touched matters to a look that is under way, and the next one forgets it. */
+const settledBot = (bot: Bot): Bot =>
+  bot.pump.at === "dispatch" || bot.pending.some(({ to }) => to.startsWith("look")) ? bot : { ...bot, touched: [] };
+
 function numbered(model: BotModel, { n }: From, label: string, { part, bot, broken }: After): Step {
   const place = BOTS[n as 0 | 1 | 2];
-  const changes = [LEDGER, model.ledgers.number(part), place, model.bots.number(bot)];
+  const changes = [LEDGER, model.ledgers.number(part), place, model.bots.number(settledBot(bot))];
   return { label: `bot ${n + 1} ${label}`, changes, broken };
 }
 

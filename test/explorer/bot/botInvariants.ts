@@ -2,13 +2,12 @@
 // functions say at that future instant with nobody's help.
 
 import { CLOCK } from "#core/budgets.ts";
-import { entryOf } from "#core/ledger.ts";
 import { liveRaw } from "../book.ts";
 import { drainBookOf } from "../bookSteps.ts";
 import { broken, RESOURCES, type Broken } from "../world.ts";
 import { closedBy, closingRaw, fleetOf } from "./doors.ts";
 import { runOf } from "./inHand.ts";
-import { cellOf, hasEnded, isChildIn, isLive } from "./ledgerPart.ts";
+import { cellOf, isChildIn, isLive } from "./ledgerPart.ts";
 import { isIdle, isServing } from "./lives.ts";
 import { BOTS, FLEET, LEDGER, notedOf, type Bot, type BotModel, type FleetPart, type LedgerPart } from "./parts.ts";
 import { queuedCard } from "./pump.ts";
@@ -32,8 +31,6 @@ export const BOT_INVARIANTS: Readonly<Record<string, string>> = {
 
 function ledgerWrong(part: LedgerPart): Broken | null {
   const { store } = part;
-  const gone = part.arrived.find((id) => entryOf(store, id) === undefined && !hasEnded(part, id));
-  if (gone !== undefined) return broken("12", `${gone} was asked, and is neither kept nor ended`);
   const live = store.entries.filter(isLive);
   const beside = live.find(({ ask }, n) => live.findIndex((one) => one.ask.threadKey === ask.threadKey) !== n);
   if (beside !== undefined) return broken("thread", `${beside.ask.id} lives in a thread in which another run lives`);

@@ -120,7 +120,7 @@ export const botWorld = (
   askers: [],
   sayings: [],
   generations: 1,
-  personMinutes: 30,
+  personMinutes: 3,
   begins: [],
   ...rest,
   name,

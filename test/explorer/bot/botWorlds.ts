@@ -5,9 +5,26 @@ import { botWorld, type Asker, type BotWorld } from "./botWorld.ts";
 const A: Asker = { id: "a", cell: 0, thread: "t1", brief: true };
 const B: Asker = { id: "b", cell: 0, thread: "t2", brief: true };
 const C: Asker = { id: "c", cell: 1, thread: "t3", brief: true };
+const LONG: Asker = { id: "r", cell: 0, thread: "t4" };
+const SAME: Asker = { id: "s", cell: 0, thread: "t4", brief: true };
+const CHILD: Asker = { id: "k", cell: 1, thread: "t5", parent: "r", brief: true };
 
 const SERVES = [/^bot 1 begins$/, /^bot 1 reclaim/];
 
 export const BOT_WORLDS: readonly BotWorld[] = [
   botWorld("window", "a deploy that closes and opens", { askers: [A, B, C], begins: SERVES }, { deploys: ["d1"], eager: true }),
+  botWorld("pulse", "time", { askers: [A, C], begins: SERVES }, { deploys: ["d1", "d2"], time: true, late: true, eager: true }),
+  botWorld("person", "a person", { askers: [A, C], begins: SERVES }, { deploys: ["d1"], time: true, person: true, eager: true }),
+  botWorld("holds", "holds", { askers: [A, C], begins: SERVES }, { deploys: ["d1"], time: true, holds: true, eager: true }),
+  botWorld("blind", "unreadable", { askers: [A, C], begins: SERVES }, { deploys: ["d1"], time: true, unreadable: true, eager: true }),
+  botWorld("threads", "threads and keys", { askers: [{ ...LONG, times: 2 }, SAME, B], begins: SERVES }, { deploys: ["d1"], immortal: true, eager: true }),
+  botWorld("child", "child", { askers: [LONG, CHILD, B], begins: SERVES }, { deploys: ["d1"], immortal: true, eager: true }),
+  botWorld("roll", "roll", { askers: [LONG, A, C], generations: 2, begins: SERVES }, { deploys: ["d1"], rolls: "handoff", immortal: true, eager: true }),
+  botWorld("hold", "roll", { askers: [LONG, A], generations: 2, begins: SERVES }, { deploys: ["d1"], rolls: "drain", eager: true }),
+  botWorld("kill", "kills", { askers: [LONG, A], generations: 3, begins: SERVES }, { kill: true, time: true, eager: true, deploys: ["d1"] }),
+  botWorld("stall", "stalls", { askers: [LONG, A], generations: 2, begins: SERVES }, { stall: true, time: true, eager: true }),
+  botWorld("ledger", "ledger restarts", { askers: [LONG, A], generations: 2, begins: SERVES }, { ledgerRestarts: 2, stall: true, time: true, eager: true }),
+  botWorld("lost", "lost", { askers: [{ ...LONG, times: 2 }, { ...A, times: 2 }], generations: 2, begins: SERVES }, { lost: ["ask", "look", "dispatch", "return", "begin", "end", "reclaim", "handOff", "attach"], deploys: ["d1"], ends: "handoff", eager: true }),
+  botWorld("slow", "slow", { askers: [LONG, A], generations: 1, begins: [/^bot 1 begins$/] }, { slow: true, deploys: ["d1"] }),
+  botWorld("said", "messages", { askers: [LONG], generations: 2, sayings: [{ key: "m1", to: "r", kind: "steer", times: 2 }, { key: "m2", to: "r", kind: "steer" }, { key: "f", to: "r", kind: "followUp" }, { key: "x", to: "r", kind: "stop" }], begins: SERVES }, { ends: "handoff", kill: true, time: true, eager: true }),
 ];

@@ -3,7 +3,6 @@
 
 import type { DrainAsk, DrainBook } from "#core/drain.ts";
 import { beginHandoff } from "#core/seal.ts";
-import { MINUTE } from "#core/time.ts";
 import { bookAfter, liveRaw, type Book } from "../book.ts";
 import { drainBookOf } from "../bookSteps.ts";
 import { OLD, PERSON, RESOURCES, type Broken } from "../world.ts";
@@ -13,15 +12,13 @@ import { isServing } from "./lives.ts";
 import { BOTS, OUTSIDE, REGISTRY, type Bot, type BotModel, type Deploy, type Outside, type Step } from "./parts.ts";
 
 const BUILD = { commit: "", bundle: "", image: OLD };
-/** What a deploy asks its drain for: longer than anything that a world is about. */
-const DEPLOY_MINUTES = 65;
+/** What a deploy asks its drain for: longer than its pulse bound, and no longer than a search can afford. */
+const DEPLOY_MINUTES = 3;
 
 /** The ask of a drain, as both the registry and the bot get it. */
-function askOf(model: BotModel, book: Book, id: string): DrainAsk {
-  const own = liveRaw(book).find((drain) => drain.id === id);
+function askOf(model: BotModel, id: string): DrainAsk {
   const deploy = id !== PERSON;
-  const first = deploy ? DEPLOY_MINUTES : model.world.personMinutes;
-  const minutes = own === undefined ? first : Math.max(1, Math.floor(own.until / MINUTE));
+  const minutes = deploy ? DEPLOY_MINUTES : model.world.personMinutes;
   return { id, minutes, by: "", reason: "", deploy, build: deploy ? BUILD : null, without: [], principal: "" };
 }
 
@@ -44,7 +41,7 @@ function registered(
 /** The registry's book after the renewals of a deployer that lives, or after it was asked for the first time. */
 export function drainRegistry(model: BotModel, number: number, id: string): Registered {
   const before = model.registries.at(number);
-  return registered(model, before, model.core.decideDrain(drainBookOf(before), askOf(model, before, id), 0));
+  return registered(model, before, model.core.decideDrain(drainBookOf(before), askOf(model, id), 0));
 }
 
 function liftRegistry(model: BotModel, number: number, id: string, isSwapped: boolean): Registered {
@@ -54,8 +51,8 @@ function liftRegistry(model: BotModel, number: number, id: string, isSwapped: bo
 }
 
 /** A renewal reaches a bot: its copy is made or goes on. */
-export function drainBot(model: BotModel, bot: Bot, registry: Book, id: string) {
-  return drained(model, bot, askOf(model, registry, id));
+export function drainBot(model: BotModel, bot: Bot, id: string) {
+  return drained(model, bot, askOf(model, id));
 }
 
 /** The drain that the deployer has closed under, while it closes. */
@@ -112,12 +109,12 @@ function closes(who: Outsider, id: string): void {
   const { at } = outside.deploy;
   if (at === "before" && outside.readable) {
     const { registry, kind, broken } = drainRegistry(model, who.registry, id);
-    const next = kind === "busy" ? who.outside : who.deploy("registry");
+    const next = kind === "created" ? who.deploy("registry") : kind === "busy" ? {} : who.deploy("done");
     who.add(`the deploy asks for its drain ${id}: ${kind}`, next, [REGISTRY, registry], broken);
   }
   const bot = who.serving();
   if (at === "before" || bot === undefined || closingId(model, outside) === null) return;
-  const made = drainBot(model, bot.bot, who.book, id);
+  const made = drainBot(model, bot.bot, id);
   const isNews = at === "registry" || JSON.stringify(made.bot.copy) !== JSON.stringify(bot.bot.copy);
   if (!isNews) return;
   const next = at === "registry" ? who.deploy("closed") : {};
@@ -189,14 +186,14 @@ function lifts(who: Outsider, id: string): void {
 function dies(who: Outsider, id: string): void {
   const { model, outside } = who;
   const { n, at } = outside.deploy;
-  if (!model.world.allowed.immortal && at !== "before" && at !== "done" && at !== "dead") {
+  if (!model.world.allowed.immortal && at !== "before" && at !== "done") {
     const more = n + 1 < model.world.allowed.deploys.length;
     const late = model.world.allowed.late && outside.late === null ? { late: id } : {};
-    who.add("the deployer dies", { deploy: more ? { n: n + 1, at: "before" } : { n, at: "dead" }, ...late }, []);
+    who.add("the deployer dies", { deploy: more ? { n: n + 1, at: "before" } : { n, at: "done" }, ...late }, []);
   }
   const bot = who.serving();
   if (outside.late === null || outside.late === "" || bot === undefined) return;
-  const made = drainBot(model, bot.bot, who.book, outside.late);
+  const made = drainBot(model, bot.bot, outside.late);
   who.add(
     `a late renewal of ${outside.late} reaches bot ${bot.n + 1}: ${made.kind}`,
     { late: "" },

@@ -4,7 +4,7 @@
 import { EMPTY_BOOK, type Drain, type DrainAsk, type DrainBook } from "#core/drain.ts";
 import type { Closed, Met } from "#core/door.ts";
 import type { Ms } from "#core/time.ts";
-import { bookAfter, closesRaw, liveRaw, type Book } from "../book.ts";
+import { bookAfter, closesRaw, isDrain, liveRaw, type Book } from "../book.ts";
 import { drainBookOf } from "../bookSteps.ts";
 import { broken, RESOURCES, type Broken } from "../world.ts";
 import { poked } from "./inHand.ts";
@@ -45,20 +45,30 @@ export function judgedDoor(bot: Bot, cell: 0 | 1, closed: Closed | null): Broken
 }
 
 /** A copy after a step, and what is broken about coming to it. */
-function withCopy(bot: Bot, copy: DrainBook): { readonly bot: Bot; readonly broken: Broken | null } {
+function withCopy(
+  { world }: BotModel,
+  bot: Bot,
+  copy: DrainBook,
+): { readonly bot: Bot; readonly broken: Broken | null } {
   const after = bookAfter(bot.copy, copy, 0);
-  return { bot: { ...bot, copy: after.book }, broken: after.broken };
+  const { drains, attempts } = after.book;
+  const isLive = new Set(liveRaw(after.book).map(({ id }) => id));
+  // Nobody asks for an id again that is over, unless something of its deployer comes late.
+  const kept = world.allowed.late ? after.book : { drains: drains.filter((one) => isLive.has(idOf(one))), tombstones: [], attempts, over: [] };
+  return { bot: { ...bot, copy: kept, seen: bot.seen.filter((id) => isLive.has(id)) }, broken: after.broken };
 }
 
+const idOf = (drain: unknown): string => (isDrain(drain) ? drain.id : "");
+
 /** Lets the copy fall where the registry says that its ids live no more. */
-export function settled({ core }: BotModel, bot: Bot): Bot {
+export function settled(model: BotModel, bot: Bot): Bot {
   if (bot.frame === null) return bot;
   const known = new Set(fleetOf(bot).map(({ id }) => id));
   const seen = [
     ...new Set([...bot.seen, ...drainsOf(bot.copy).flatMap(({ id }) => (known.has(id) ? [id] : []))]),
   ].toSorted();
-  const copy = core.settleCopy(drainBookOf(bot.copy), new Set(seen), fleetOf(bot), 0);
-  return { ...withCopy(bot, copy).bot, seen };
+  const copy = model.core.settleCopy(drainBookOf(bot.copy), new Set(seen), fleetOf(bot), 0);
+  return withCopy(model, { ...bot, seen }, copy).bot;
 }
 
 /** `POST /drain` on the bot: its copy, created or renewed. */
@@ -69,14 +79,14 @@ export function drained(
 ): { readonly bot: Bot; readonly kind: string; readonly broken: Broken | null } {
   const answer = model.core.copyDrain(drainBookOf(bot.copy), ask, 0);
   if (answer.kind !== "created" && answer.kind !== "renewed") return { bot, kind: answer.kind, broken: null };
-  const after = withCopy(bot, answer.book);
+  const after = withCopy(model, bot, answer.book);
   return { bot: poked(settled(model, after.bot)), kind: answer.kind, broken: after.broken };
 }
 
 /** `POST /undrain` on the bot: the copy falls. */
 export function lifted(model: BotModel, bot: Bot, id: string): { readonly bot: Bot; readonly kind: string } {
   const answer = model.core.copyLift(drainBookOf(bot.copy), { id, outcome: "none", force: true }, null, 0);
-  const after = "book" in answer ? withCopy(bot, answer.book).bot : bot;
+  const after = "book" in answer ? withCopy(model, bot, answer.book).bot : bot;
   return { bot: poked(after), kind: answer.kind };
 }
 

@@ -69,17 +69,33 @@ function canonicalEntry(entry: Entry, by: Ms): Entry {
   };
 }
 
+/** A place that is behind every other. */
+const BEHIND = 9;
+
+/** Who came when matters within one repository alone: the places there, from 1. */
+function ranked(entries: readonly Entry[]): readonly Entry[] {
+  const counts = new Map<string, number>();
+  return entries
+    .toSorted((a, b) => (a.ask.resource === b.ask.resource ? a.place - b.place : a.ask.resource < b.ask.resource ? -1 : 1))
+    .map((entry) => {
+      const place = (counts.get(entry.ask.resource) ?? 0) + 1;
+      counts.set(entry.ask.resource, place);
+      return { ...entry, place };
+    });
+}
+
 /** The ledger `by` ms later. */
 export function ledgerAfter(part: LedgerPart, by: Ms): LedgerPart {
   const { up, store, ended, arrived, out, cards } = part;
-  const { generation, nextPlace, nextSeq, entries } = store;
-  const sorted = entries.map((entry) => canonicalEntry(entry, by)).toSorted((a, b) => a.place - b.place);
-  const known = new Set(sorted.map(({ ask }) => ask.id));
+  const { generation, nextSeq } = store;
+  const entries = ranked(store.entries.map((entry) => canonicalEntry(entry, by)));
+  const known = new Map(entries.map(({ ask }) => [ask.id, ask.resource]));
+  const order = (id: string): string => known.get(id) ?? "";
   return {
     up,
-    store: { generation, nextPlace, nextSeq, entries: sorted },
+    store: { generation, nextPlace: BEHIND, nextSeq, entries },
     ended: ended.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-    arrived,
+    arrived: arrived.filter((id) => known.has(id)).toSorted((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : 0)),
     out: out.toSorted(),
     cards: cards.filter(([id]) => known.has(id)),
   };
@@ -109,11 +125,13 @@ export function botStep<T>(
   if (model.core.isFenced(part.store, generation)) return { part, answer: "fenced", broken: null };
   const made = run(part.store);
   const next = ledgerAfter(made.part, 0);
+  const gone = made.part.arrived.find((id) => entryOf(next.store, id) === undefined && !hasEnded(next, id));
+  const lost = gone === undefined ? null : broken("12", `${gone} was asked, and is neither kept nor ended`);
   const old = generation !== part.store.generation && JSON.stringify(next) !== JSON.stringify(part);
   const slipped = old
     ? broken("fenced", `bot ${generation} writes, although bot ${part.store.generation} has begun`)
     : null;
-  return { part: next, answer: made.answer, broken: slipped ?? made.broken ?? null };
+  return { part: next, answer: made.answer, broken: slipped ?? lost ?? made.broken ?? null };
 }
 
 /** The ledger with an ask that is over. */

@@ -148,7 +148,7 @@ export interface Bot {
   readonly pending: readonly Pending[];
 }
 
-/** A deployer on its way; `dead` at any place of it. */
+/** A deployer on its way; whoever dies is done, wherever it was. */
 export interface Deploy {
   /** Which of the world's drains it is at. */
   readonly n: number;

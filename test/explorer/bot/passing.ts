@@ -5,7 +5,6 @@ import { CLOCK } from "#core/budgets.ts";
 import type { Ms } from "#core/time.ts";
 import { bookAfter, endsInBook, type Book } from "../book.ts";
 import { drainBookOf } from "../bookSteps.ts";
-import { PERSON } from "../world.ts";
 import { closingId, drainBot, drainRegistry } from "./closing.ts";
 import { doorsAfter, frameOf, nextOpeningOf, told } from "./doors.ts";
 import { poked } from "./inHand.ts";
@@ -36,22 +35,38 @@ function endsOf(model: BotModel, { bots, ledger, registry, closing, readable }: 
   });
   const doors = bots
     .filter((bot) => bot.mode === "live" || bot.mode === "ending")
+    .map((bot) => nextOpeningOf(model, beats(bot) ? without(bot, renewed) : bot));
     .map((bot) => nextOpeningOf(model, bot));
   return [...endsInBook(kept), ...held, ...doors.filter((end) => end !== null)].filter((end) => end > 0);
+}
+
+/** A bot without what is renewed all the while. */
+function without(bot: Bot, renewed: (id: string) => boolean): Bot {
+  const rest = (book: Book): Book => ({ ...book, drains: book.drains.filter((drain) => !renewed(idIn(drain))) });
+  return { ...bot, copy: rest(bot.copy), frame: bot.frame === null ? null : rest(bot.frame) };
 }
 
 const idIn = (drain: unknown): string =>
   typeof drain === "object" && drain !== null && "id" in drain && typeof drain.id === "string" ? drain.id : "";
 
-/** What has ended by itself is buried, as the registry's alarm does. */
-function registryAfter(model: BotModel, tuple: readonly number[], now: Now, by: Ms): number {
-  const { closing, readable, registry } = now;
-  const renews = closing !== null && closing !== PERSON && readable;
-  const first = renews ? model.registries.at(drainRegistry(model, at(tuple, REGISTRY), closing).registry) : registry;
-  const later = bookAfter(first, drainBookOf(first), by).book;
-  const book = bookAfter(later, model.core.settle(drainBookOf(later), 0).book, 0).book;
-  const number = model.registries.number(book);
-  return renews ? drainRegistry(model, number, closing).registry : number;
+/** The registry `by` ms later: what has ended by itself is buried, as its alarm does, and a deployer that lives renews. */
+function registryAfter(model: BotModel, number: number, now: Now, by: Ms): number {
+  const { closing, readable } = now;
+  const renews = closing !== null && readable;
+  const step = renews ? Math.min(by, CLOCK.pulseMs) : by;
+  const first = model.registries.at(number);
+  const later = bookAfter(first, drainBookOf(first), step).book;
+  const passed = model.registries.number(bookAfter(later, model.core.settle(drainBookOf(later), 0).book, 0).book);
+  const renewed = renews ? drainRegistry(model, passed, closing).registry : passed;
+  return step < by ? registryAfter(model, renewed, now, by - step) : renewed;
+}
+
+/** The doors of a bot `by` ms later, renewed at each pulse. */
+function pulsed(model: BotModel, bot: Bot, now: Now, by: Ms): Bot {
+  if (now.closing === null || !now.readable) return doorsAfter(bot, by);
+  const step = Math.min(by, CLOCK.pulseMs);
+  const renewed = drainBot(model, doorsAfter(bot, step), now.closing).bot;
+  return step < by ? pulsed(model, renewed, now, by - step) : renewed;
 }
 
 /** A bot after a while: it has beaten and heard all along, or it has been still. */
@@ -69,10 +84,9 @@ function botAfter(
   }
   // A newer bot has begun, and the next heartbeat says so.
   if (!isNewest && now.ledger.up) return OVER;
-  const heard = told(model, doorsAfter(bot, by), frame);
+  const heard = told(model, pulsed(model, bot, now, by), frame);
   const awake: Bot = heard.pump.at === "failed" ? { ...heard, pump: { at: "idle" } } : heard;
-  const copied = now.closing === null || !now.readable ? awake : drainBot(model, awake, now.registry, now.closing).bot;
-  return poked({ ...copied, silentMs: 0, beat: copied.mode === "live" && hasFree(now.ledger, bot, by) });
+  return poked({ ...awake, silentMs: 0, beat: awake.mode === "live" && hasFree(now.ledger, bot, by) });
 }
 
 /** Whether something of a silent bot is free then. */
@@ -91,13 +105,14 @@ export function passingSteps(model: BotModel, tuple: readonly number[]): readonl
   const bots = BOTS.map((place) => model.bots.at(at(tuple, place)));
   if (bots.some((bot) => bot.mode === "begun" || (beats(bot) && bot.beat))) return [];
   const { readable } = outside;
+  const closing = closingId(model, outside);
   const ledger = model.ledgers.at(at(tuple, LEDGER));
   const registry = model.registries.at(at(tuple, REGISTRY));
-  const now: Now = { bots, ledger, registry, closing: closingId(model, outside), readable };
+  const now: Now = { bots, ledger, registry, closing, readable };
   const ends = endsOf(model, now);
   if (ends.length === 0) return [];
   const by = Math.min(...ends);
-  const book = registryAfter(model, tuple, now, by);
+  const book = registryAfter(model, at(tuple, REGISTRY), now, by);
   const later: Now = { ...now, registry: model.registries.at(book) };
   const frame = readable ? frameOf(later.registry) : null;
   const { generation } = ledger.store;
