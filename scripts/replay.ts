@@ -1,8 +1,13 @@
-// `npm run replay`: the seed's evening on the real embedded stack, a minute a second, with its two controls, and the closure
-// of its last amendment. It exits 0 when every fact is as the seed has it, 1 when one differs, 2 when it was asked wrongly.
+// `npm run replay`: the seed's evening on the real embedded stack, a minute a second, with its two controls, the closure of its
+// last amendment, and the bot's night of its first. It exits 0 when every fact is as the seed has it, 1 when one differs, 2
+// when it was asked wrongly.
 
 import { parseArgs } from "node:util";
 import { play, VARIANTS, type Variant } from "./replay/acts.ts";
+import { playBotNight } from "./replay/botActs.ts";
+import { botFactsOf } from "./replay/botFacts.ts";
+import { BOT_BEGINS, BOT_NIGHTS, botNightOf, type BotNight, type BotVariant } from "./replay/botNight.ts";
+import { botLines, botTimelineOf } from "./replay/botTimeline.ts";
 import { BEGINS, closureOf, CLOSURES, PLACES, STALE, type Closure, type ClosureVariant } from "./replay/closure.ts";
 import { playClosure } from "./replay/closureActs.ts";
 import { closureFactsOf } from "./replay/closureFacts.ts";
@@ -14,14 +19,16 @@ import { SCALE } from "./replay/night.ts";
 import { REPO, Stage, type Setting } from "./replay/stage.ts";
 import { timelineLines, timelineOf } from "./replay/timeline.ts";
 
-const HELP = `npm run replay -- [drained|undrained|forced|all|closure] [--set coding.ends=05:12 …] [--json]
+const HELP = `npm run replay -- [drained|undrained|forced|all|closure|bot] [--set coding.ends=05:12 …] [--json]
 
   drained     the evening as the seed has it (the default)
   undrained   the same evening without the drain's bearer: refused at its budget's end
   forced      the same evening with --force: kills what runs
   all         the three of them
   closure     the 34 minutes for which one container closed the whole fleet, twice: to the cycle bound, and with a
-              rebuild before it (--set rebuild.at=8, in minutes since the reconcile)`;
+              rebuild before it (--set rebuild.at=8, in minutes since the reconcile)
+  bot         the night in which a plan runner asked within a second of each ending, twice: with the deploy's door, and
+              without its bearer (--set coding.minutes=5, --set review.minutes=3: how long its units work)`;
 
 /** What one replay came to: as lines for a person, and as data. */
 interface Played {
@@ -63,6 +70,20 @@ async function playOneClosure(stage: Stage, variant: ClosureVariant, closure: Cl
   return { title: CLOSURE_TITLES[variant], lines: closureLines(seen), facts: closureFactsOf(seen), data };
 }
 
+const BOT_TITLES: Readonly<Record<BotVariant, string>> = {
+  door: "the bot's night, with its door",
+  undrained: "the bot's night without the drain's bearer",
+};
+
+async function playOneBotNight(stage: Stage, variant: BotVariant, night: BotNight): Promise<Played> {
+  await stage.open(BOT_BEGINS, progress);
+  progress(`${BOT_TITLES[variant]}: one minute a second`);
+  const seen = await playBotNight(stage, variant, night);
+  const timeline = botTimelineOf(seen);
+  const data = { variant, scale: SCALE, timeline, receipt: seen.receipt ?? null };
+  return { title: BOT_TITLES[variant], lines: botLines(timeline), facts: botFactsOf(seen), data };
+}
+
 async function staged(setting: Setting, act: (stage: Stage) => Promise<Played>): Promise<Played> {
   const stage = new Stage(setting);
   let closing: Promise<void> | undefined;
@@ -82,15 +103,23 @@ function playsOf(asked: string, sets: readonly string[]): { key: string; plays: 
   if (asked === "closure") {
     const closure = closureOf(sets);
     if ("wrong" in closure) throw new TypeError(closure.wrong);
-    const setting = { repositories: PLACES, stuck: STALE };
+    const setting = { repositories: PLACES, stuck: STALE, bot: false };
     const plays = CLOSURES.map((one) => () => staged(setting, (stage) => playOneClosure(stage, one, closure)));
     return { key: "closures", plays };
   }
+  if (asked === "bot") {
+    const night = botNightOf(sets);
+    if ("wrong" in night) throw new TypeError(night.wrong);
+    const setting = { repositories: [REPO], stuck: null, bot: true };
+    const plays = BOT_NIGHTS.map((one) => () => staged(setting, (stage) => playOneBotNight(stage, one, night)));
+    return { key: "nights", plays };
+  }
   const variants = asked === "all" ? VARIANTS : VARIANTS.filter((variant) => variant === asked);
-  if (variants.length === 0) throw new TypeError(`"${asked}" is no evening and not the closure\n\n${HELP}`);
+  if (variants.length === 0)
+    throw new TypeError(`"${asked}" is no evening, not the closure and not the bot's night\n\n${HELP}`);
   const evening = eveningOf(sets);
   if ("wrong" in evening) throw new TypeError(evening.wrong);
-  const setting = { repositories: [REPO], stuck: null };
+  const setting = { repositories: [REPO], stuck: null, bot: false };
   return {
     key: "evenings",
     plays: variants.map((one) => () => staged(setting, (stage) => playEvening(stage, one, evening))),

@@ -42,7 +42,7 @@ const NAMED: Named = new Map<unknown, string>([
   [attach.workSchema, "Work"],
   [errors.problemSchema, "Problem"],
   [agent.procEnd, "End of a process"],
-  [bot.cardSchema, "Card"],
+  [ledger.cardSchema, "Card"],
   [ledger.askSchema, "Ask"],
   [ledger.entrySchema, "Entry"],
   [ledger.verdictSchema, "Verdict"],
@@ -113,7 +113,7 @@ const FLEET: Table = { mark: "", routes: ROUTES, schemas: FLEET_SCHEMAS, streame
 const BOT: Table = {
   mark: "bot ",
   routes: bot.BOT_ROUTES,
-  schemas: { ...FLEET_SCHEMAS, ...bot },
+  schemas: { ...FLEET_SCHEMAS, ...ledger, ...bot },
   streamed: {
     output: "Answer: `text/event-stream`, to the end of the run. The data of each event:",
     events: "Answer: `text/event-stream`; `id` is the card's number in the ledger. The data of each:",
@@ -184,7 +184,7 @@ field. Instants and spans are whole milliseconds. Errors: [errors.md](errors.md)
     shape("Resident", fleet.residentRowSchema),
     shape("Binding", attach.bindingSchema),
     shape("Work", attach.workSchema),
-    shape("Card", bot.cardSchema),
+    shape("Card", ledger.cardSchema),
     shape("Ask", ledger.askSchema),
     shape("Entry", ledger.entrySchema),
     shape("Verdict", ledger.verdictSchema),

@@ -38,7 +38,7 @@ async function makeRepository(folder: string, name: string): Promise<void> {
 }
 
 /** What a run on the stage waits for before it ends. */
-export type Cue = "coding" | "review" | "working";
+export type Cue = "coding" | "review" | "working" | `unit-${string}`;
 
 /** How long programs take to begin on this machine: they are started that much before their instant. */
 export interface Leads {
@@ -46,10 +46,13 @@ export interface Leads {
   readonly deployMs: number;
 }
 
-/** What stands on a stage: its repositories, and the one whose container the platform never cycles, if there is one. */
+/** What stands on a stage. */
 export interface Setting {
   readonly repositories: readonly string[];
+  /** The one whose container the platform never cycles, if there is one. */
   readonly stuck: string | null;
+  /** Whether ledger and bot stand beside the fleet. */
+  readonly bot: boolean;
 }
 
 /** A fleet for one night. */
@@ -128,8 +131,10 @@ export class Stage {
   }
 
   async #up(): Promise<void> {
-    const { stuck } = this.#setting;
-    const words = ["scripts/replay/supervise.ts", "--home", this.home, ...(stuck === null ? [] : ["--stuck", stuck])];
+    const { stuck, bot } = this.#setting;
+    const words = ["scripts/replay/supervise.ts", "--home", this.home];
+    if (stuck !== null) words.push("--stuck", stuck);
+    if (bot) words.push("--bot");
     const child = spawn(process.execPath, words, {
       cwd: root,
       stdio: ["ignore", "pipe", "pipe"],
@@ -201,7 +206,8 @@ export class Stage {
     await this.clock.sleep(Math.max(0, instant - this.clock.now()), this.#over.signal);
   }
 
-  async #found<T>(what: string, find: () => T | undefined, minutes: number): Promise<T> {
+  /** Looks again and again until there is something, at most `minutes` of the night. */
+  async finds<T>(what: string, find: () => T | undefined, minutes: number): Promise<T> {
     for (const end = this.clock.now() + minutes * MINUTE; ; await this.clock.sleep(MINUTE / 20)) {
       const found = find();
       if (found !== undefined) return found;
@@ -211,12 +217,12 @@ export class Stage {
 
   /** Waits until a frame of the watch shows this, at most `minutes` of the night. */
   sees(what: string, shows: (frame: WatchFrame) => boolean, minutes: number): Promise<WatchFrame> {
-    return this.#found(what, () => this.frames.slice(-1).find(shows), minutes);
+    return this.finds(what, () => this.frames.slice(-1).find(shows), minutes);
   }
 
   /** Waits until an actor has said this, at most `minutes` of the night. */
   hears(actor: Actor, pattern: RegExp, minutes: number): Promise<Speech> {
-    return this.#found(`a line like ${String(pattern)}`, () => actor.saying(pattern), minutes);
+    return this.finds(`a line like ${String(pattern)}`, () => actor.saying(pattern), minutes);
   }
 
   /** The last words of everybody on the stage, for whoever has to find out what went wrong. */

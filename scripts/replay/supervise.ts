@@ -2,12 +2,16 @@
 
 import { parseArgs } from "node:util";
 import { runSupervisor } from "#embed/runSupervisor.ts";
-import { fleetSources } from "#embed/sources.ts";
+import { fleetSources, ownSources } from "#embed/sources.ts";
 import { problemOf } from "#node/failure.ts";
 import { platformBefore, type Platform } from "./platform.ts";
 
 const { values } = parseArgs({
-  options: { home: { type: "string", default: "" }, stuck: { type: "string", default: "" } },
+  options: {
+    home: { type: "string", default: "" },
+    stuck: { type: "string", default: "" },
+    bot: { type: "boolean", default: false },
+  },
 });
 
 let between: Platform | undefined;
@@ -21,7 +25,7 @@ async function platform(hostUrl: string): Promise<string> {
 try {
   await runSupervisor({
     home: values.home,
-    sources: fleetSources(),
+    sources: values.bot ? ownSources() : fleetSources(),
     env: process.env,
     port: 0,
     platform,

@@ -96,17 +96,11 @@ export class World {
   }
 }
 
-/** When a bot's process dies: at its n-th word to anybody, before that is heard or before its answer is. */
-export interface Death {
-  readonly call: number;
-  readonly when: "before" | "after";
-}
-
 const NEVER = new Promise<never>(() => undefined);
 
 /** The process of one bot: what it does goes through here until it is killed. */
 export class Life {
-  readonly #death: Death | null;
+  readonly #diesAt: number | null;
   #calls = 0;
   #isDead = false;
   /** Nothing that this process says reaches the ledger. */
@@ -115,8 +109,9 @@ export class Life {
   readonly died: Promise<void>;
   readonly #die: () => void;
 
-  constructor(death: Death | null) {
-    this.#death = death;
+  /** `diesAt`: its n-th word to anybody is its last; that is heard, and its answer is not. */
+  constructor(diesAt: number | null) {
+    this.#diesAt = diesAt;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.died = promise;
     this.#die = resolve;
@@ -144,15 +139,13 @@ export class Life {
     return this.#isDead ? NEVER : answer;
   }
 
-  /** One word to the ledger or the fleet: the process may die before it is heard, or before its answer is. */
+  /** One word to the ledger or the fleet. */
   word<T>(work: () => Promise<T>): Promise<T> {
     return this.through(async () => {
       this.#calls += 1;
-      const mine = this.#death?.call === this.#calls ? this.#death.when : null;
-      if (mine === "before") this.kill();
-      if (this.#isDead) return NEVER;
+      const isLast = this.#calls === this.#diesAt;
       const answer = await work();
-      if (mine === "after") this.kill();
+      if (isLast) this.kill();
       return answer;
     });
   }
@@ -177,7 +170,8 @@ export class Life {
 export interface Wishes {
   readonly kinds?: object;
   readonly roll?: "drain" | "handoff";
-  readonly death?: Death;
+  /** Its last word. */
+  readonly diesAt?: number;
 }
 
 /** A bot of the test, with its life. */
@@ -219,7 +213,7 @@ function partsIn(world: World, life: Life, { kinds = {}, roll = "drain" }: Wishe
 
 /** Begins a bot; one whose death is to come at once never begins. */
 export async function born(world: World, wishes: Wishes = {}): Promise<Living> {
-  const life = new Life(wishes.death ?? null);
+  const life = new Life(wishes.diesAt ?? null);
   let bot: Bot | undefined;
   const begun = beginBot(partsIn(world, life, wishes), BEARERS).then((made) => (bot = made));
   await world.clock.settle();

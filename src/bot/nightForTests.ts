@@ -3,20 +3,20 @@
 
 import assert from "node:assert/strict";
 import { CLOCK } from "#core/budgets.ts";
-import { asked, born, request, World, type Death, type Living, type Wishes } from "./botForTests.ts";
+import { asked, born, request, World, type Living, type Wishes } from "./botForTests.ts";
 
 /** Everything of one night. */
 export class Night {
   readonly world = new World();
   living: Living | undefined;
-  readonly #death: Death | null;
+  readonly #diesAt: number | null;
   /** How the next bot is to be. */
   wishes: Wishes = {};
   /** How many bots there were. */
   bots = 0;
 
-  constructor(death: Death | null) {
-    this.#death = death;
+  constructor(diesAt: number | null) {
+    this.#diesAt = diesAt;
     this.world.container.onStart = (process) => {
       const { container } = this.world;
       container.say(process, `${process.env["TIDEGATE_ASK"]}: first line\n`);
@@ -25,7 +25,7 @@ export class Night {
 
   async bot(): Promise<Living> {
     while (this.living === undefined || this.living.life.isDead) {
-      const death = this.#death === null || this.bots > 0 ? {} : { death: this.#death };
+      const death = this.#diesAt === null || this.bots > 0 ? {} : { diesAt: this.#diesAt };
       this.bots += 1;
       this.living = await born(this.world, { ...this.wishes, ...death });
     }

@@ -5,7 +5,7 @@ import { CLOCK } from "#core/budgets.ts";
 import { liveRaw } from "../book.ts";
 import { drainBookOf } from "../bookSteps.ts";
 import { broken, RESOURCES, type Broken } from "../world.ts";
-import { closedBy, closingRaw, fleetOf } from "./doors.ts";
+import { closedBy, closingRaw, doorsIn, fleetOf } from "./doors.ts";
 import { runOf } from "./inHand.ts";
 import { cellOf, isChildIn, isLive } from "./ledgerPart.ts";
 import { isIdle, isServing } from "./lives.ts";
@@ -44,10 +44,11 @@ function fleetWrong(fleet: FleetPart): Broken | null {
 }
 
 /** The deployer dead since now, and nobody to say anything: at the pulse bound the bot's own copy closes nothing. */
-function closedForGood({ core }: BotModel, bot: Bot, n: number): Broken | null {
-  const stands = liveRaw(bot.copy, CLOCK.pulseBoundMs).find(({ deploy }) => deploy);
-  const facts = { copy: drainBookOf(bot.copy), fleet: [], met: bot.met[0], resource: RESOURCES[0] };
-  const closed = core.doorOf(facts, CLOCK.pulseBoundMs);
+function closedForGood(model: BotModel, bot: Bot, n: number): Broken | null {
+  const { copy, met } = doorsIn(model, bot);
+  const stands = liveRaw(copy, CLOCK.pulseBoundMs).find(({ deploy }) => deploy);
+  const facts = { copy: drainBookOf(copy), fleet: [], met: met[0], resource: RESOURCES[0] };
+  const closed = model.core.doorOf(facts, CLOCK.pulseBoundMs);
   const by = stands?.id ?? closed?.drainId;
   return by === undefined
     ? null
@@ -55,20 +56,21 @@ function closedForGood({ core }: BotModel, bot: Bot, n: number): Broken | null {
 }
 
 /** What the registry was seen to know, and says no more, closes nothing in the copy. */
-function copyStands(bot: Bot, n: number): Broken | null {
-  if (bot.frame === null) return null;
-  const alive = fleetOf(bot)
+function copyStands(model: BotModel, bot: Bot, n: number): Broken | null {
+  const doors = doorsIn(model, bot);
+  if (doors.frame === null) return null;
+  const alive = fleetOf(doors)
     .filter(({ phase }) => phase !== "reopening")
     .map(({ id }) => id);
-  const over = liveRaw(bot.copy).find(({ id }) => bot.seen.includes(id) && !alive.includes(id));
+  const over = liveRaw(doors.copy).find(({ id }) => doors.seen.includes(id) && !alive.includes(id));
   return over === undefined
     ? null
     : broken("copy", `the door of bot ${n + 1} is closed by its copy of ${over.id}, which is over`);
 }
 
 /** A bot that has nothing to do leaves nobody waiting whom it could let in, and has in hand what the ledger says is its. */
-function stuck(bot: Bot, part: LedgerPart, number: number): Broken | null {
-  const { entries } = part.store;
+function stuck(model: BotModel, bot: Bot, part: LedgerPart): Broken | null {
+  const { entries, generation: number } = part.store;
   for (const entry of entries) {
     const { id, threadKey, resource } = entry.ask;
     if (isLive(entry)) {
@@ -78,7 +80,7 @@ function stuck(bot: Bot, part: LedgerPart, number: number): Broken | null {
       continue;
     }
     const isFree = !entries.some((one) => isLive(one) && one.ask.threadKey === threadKey);
-    const isOpen = closingRaw(bot, cellOf(resource)).length === 0 || isChildIn(part.store, entry.ask);
+    const isOpen = closingRaw(doorsIn(model, bot), cellOf(resource)).length === 0 || isChildIn(part.store, entry.ask);
     if (isFree && isOpen) return broken("9", `${id} may start, and bot ${number} rests`);
   }
   return null;
@@ -111,12 +113,12 @@ export function brokenBotState(model: BotModel, tuple: readonly number[]): Broke
     const number = at(place);
     const bot = model.bots.at(number);
     if (bot.mode === "absent" || bot.mode === "over") continue;
-    const wrong = model.verdicts.get(`bot|${n}|${number}`, () => closedForGood(model, bot, n) ?? copyStands(bot, n));
+    const wrong = model.verdicts.get(`bot|${n}|${number}`, () => closedForGood(model, bot, n) ?? copyStands(model, bot, n));
     if (wrong !== null) return wrong;
     if (!part.up || !isServing(bot) || n + 1 !== part.store.generation || !isIdle(bot)) continue;
     const rests = model.verdicts.get(
       `rests|${n}|${number}|${ledger}`,
-      () => stuck(bot, part, n + 1) ?? unsaid(model, bot, part),
+      () => stuck(model, bot, part) ?? unsaid(model, bot, part),
     );
     if (rests !== null) return rests;
   }

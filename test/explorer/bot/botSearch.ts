@@ -12,7 +12,7 @@ import { closingSteps } from "./closing.ts";
 import { fleetSteps, ownSteps } from "./fleetSteps.ts";
 import { FIRST_LEDGER } from "./ledgerPart.ts";
 import { ABSENT } from "./lives.ts";
-import { livingSteps } from "./living.ts";
+import { livingSteps, watchSteps } from "./living.ts";
 import { BOTS, botModelOf, WIDTH, type BotModel, type Outside, type Step } from "./parts.ts";
 import { passingSteps } from "./passing.ts";
 
@@ -38,20 +38,25 @@ function firstTuple(model: BotModel): Tuple {
   ];
 }
 
-/** The looks at the queue that are due: taken alone, since a look and what does not touch its ledger come in any order. */
-function looks(model: BotModel, tuple: Tuple): readonly Step[] {
-  return ([0, 1, 2] as const).flatMap((n) => {
+/** What is due at once in this world: the watch's word, then looks at the queue. One after the other, in no other order. */
+function due(model: BotModel, tuple: Tuple): readonly Step[] {
+  const { eager, prompt } = model.world.allowed;
+  for (const n of [0, 1, 2] as const) {
+    const told = prompt ? watchSteps(model, tuple, n) : [];
+    if (told.length > 0) return told;
     const { again, stalled } = model.bots.at(tuple[BOTS[n]] as number);
-    return again && !stalled ? askedSteps(model, tuple, n).filter(({ label }) => / look$/.test(label)) : [];
-  });
+    const looks = eager && again && !stalled ? askedSteps(model, tuple, n).filter(({ label }) => / look(:|$)/.test(label)) : [];
+    if (looks.length > 0) return looks;
+  }
+  return [];
 }
 
 function everyStep(model: BotModel, tuple: Tuple, emit: Emit): void {
   const each = (steps: readonly Step[]): void => {
     for (const { label, changes, broken } of steps) emit(label, changed(tuple, ...changes), broken);
   };
-  const looking = model.world.allowed.eager ? looks(model, tuple) : [];
-  if (looking.length > 0) return each(looking);
+  const first = due(model, tuple);
+  if (first.length > 0) return each(first);
   for (const n of [0, 1, 2] as const) {
     each(askedSteps(model, tuple, n));
     each(fleetSteps(model, tuple, n));

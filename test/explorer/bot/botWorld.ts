@@ -55,6 +55,8 @@ export interface BotAllowed {
   readonly slow: boolean;
   /** A look at the queue is taken before anything else happens; what happens in between is other worlds' to show. */
   readonly eager: boolean;
+  /** The watch tells a change before anything else happens, likewise. */
+  readonly prompt: boolean;
   /** Time passes, from one end to the next. */
   readonly time: boolean;
   /** A deploy's drains, one after the other; each may roll the bot. */
@@ -98,6 +100,7 @@ const CALM: BotAllowed = {
   lost: [],
   slow: false,
   eager: false,
+  prompt: false,
   time: false,
   deploys: [],
   rolls: null,

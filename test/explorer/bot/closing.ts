@@ -115,7 +115,7 @@ function closes(who: Outsider, id: string): void {
   const bot = who.serving();
   if (at === "before" || bot === undefined || closingId(model, outside) === null) return;
   const made = drainBot(model, bot.bot, id);
-  const isNews = at === "registry" || JSON.stringify(made.bot.copy) !== JSON.stringify(bot.bot.copy);
+  const isNews = at === "registry" || made.bot.doors !== bot.bot.doors;
   if (!isNews) return;
   const next = at === "registry" ? who.deploy("closed") : {};
   who.add(

@@ -101,7 +101,7 @@ function attach(model: BotModel, there: There, run: Run): Made {
   // A run in flight does not go back to the queue: it ends, replaced by its transport.
   if (run.reading !== null) return { label, bot: ending(bot, run), fleet };
   const back = moved(bot, { ...run, at: "back" });
-  return { label, bot: taught(model, back, run.cell, answer.drain, run.moved), fleet };
+  return { label, bot: taught(model, back, run, answer.drain), fleet };
 }
 
 const left = (bot: Bot, run: Run): Bot => poked({ ...bot, runs: bot.runs.filter(({ id }) => id !== run.id) });

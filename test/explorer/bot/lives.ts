@@ -1,18 +1,13 @@
 // What a bot is before anything and after everything.
 
-import type { Bot } from "./parts.ts";
-
-const NOTHING = { drains: [], tombstones: [], attempts: 0, over: [] };
+import { NO_DOORS, type Bot } from "./parts.ts";
 
 /** A bot that is not there yet. */
 export const ABSENT: Bot = {
   mode: "absent",
   stalled: false,
   silentMs: 0,
-  copy: NOTHING,
-  seen: [],
-  frame: null,
-  met: [null, null],
+  doors: NO_DOORS,
   pump: { at: "idle" },
   again: false,
   beat: false,

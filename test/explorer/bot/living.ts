@@ -1,8 +1,6 @@
 // Who asks, who says something, and the lives of bots and of the ledger: begun, asked to end, killed, standing still.
 
-import { EMPTY_BOOK } from "#core/drain.ts";
-import { bookAfter } from "../book.ts";
-import { closedBy, frameOf, judgedDoor, told } from "./doors.ts";
+import { closedBy, doorsIn, frameOf, judgedDoor, told } from "./doors.ts";
 import { letGo, poked } from "./inHand.ts";
 import { booted, hasEnded, ledgerAfter } from "./ledgerPart.ts";
 import { asked } from "./closing.ts";
@@ -21,7 +19,6 @@ import {
   type Step,
 } from "./parts.ts";
 
-const EMPTY = bookAfter({ ...EMPTY_BOOK, over: [] }, EMPTY_BOOK, 0).book;
 const at = (tuple: readonly number[], place: number): number => tuple[place] as number;
 
 /** A number of a list one higher. */
@@ -43,7 +40,7 @@ function askerSteps(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2, out
     const next = model.bots.number({ ...bot, asks: [...bot.asks, asking].toSorted(byId) });
     const changes = [BOTS[n], next, OUTSIDE, model.outsides.number({ ...outside, asked: counted(outside.asked, i) })];
     const label = `${name} is asked of bot ${n + 1} (${closed === null ? "open" : `closed by ${closed.drainId}`})`;
-    return [{ label, changes, broken: judgedDoor(bot, cell, closed) }];
+    return [{ label, changes, broken: judgedDoor(doorsIn(model, bot), cell, closed) }];
   });
 }
 
@@ -77,7 +74,7 @@ function begins(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2): readon
   const frame = model.outsides.at(at(tuple, OUTSIDE)).readable
     ? frameOf(model.registries.at(at(tuple, REGISTRY)))
     : null;
-  const bot: Bot = { ...ABSENT, mode: "begun", copy: EMPTY, beat: true };
+  const bot: Bot = { ...ABSENT, mode: "begun", beat: true };
   const changes = [
     LEDGER,
     model.ledgers.number(ledgerAfter({ ...ledger, store }, 0)),
@@ -118,12 +115,12 @@ function looksAgain(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2): re
 }
 
 /** The watch of a bot tells what the registry has. */
-function watches(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2): readonly Step[] {
+export function watchSteps(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2): readonly Step[] {
   const bot = model.bots.at(at(tuple, BOTS[n]));
   const { readable } = model.outsides.at(at(tuple, OUTSIDE));
   if (bot.stalled || (bot.mode !== "live" && bot.mode !== "ending")) return [];
   const frame = readable ? frameOf(model.registries.at(at(tuple, REGISTRY))) : null;
-  if (JSON.stringify(frame) === JSON.stringify(bot.frame)) return [];
+  if (JSON.stringify(frame) === JSON.stringify(doorsIn(model, bot).frame)) return [];
   const label = frame === null ? `the watch of bot ${n + 1} is down` : `the watch of bot ${n + 1} tells`;
   return [{ label, changes: [BOTS[n], model.bots.number(told(model, bot, frame))], broken: null }];
 }
@@ -152,7 +149,7 @@ export function livingSteps(model: BotModel, tuple: readonly number[]): readonly
     return [
       ...(serves ? askerSteps(model, tuple, n, outside) : []),
       ...(serves || bot.mode === "ending" ? sayingSteps(model, tuple, n, outside) : []),
-      ...watches(model, tuple, n),
+      ...watchSteps(model, tuple, n),
       ...looksAgain(model, tuple, n),
       ...livesOn(model, tuple, n),
     ];

@@ -2,7 +2,7 @@
 // outside. Each part is canonical, with instants from now on, so that equal parts have one number.
 
 import type { CardState } from "#core/card.ts";
-import type { Met } from "#core/door.ts";
+import type { Closed, Met } from "#core/door.ts";
 import type { Message } from "#core/ask.ts";
 import type { LedgerStore } from "#core/ledger.ts";
 import type { Book } from "../book.ts";
@@ -124,15 +124,28 @@ export interface Pending {
   readonly answer: unknown;
 }
 
+/** What closes a bot's doors: its copy of a deploy's drain, what the watch told last, what refused attaches have taught. */
+export interface Doors {
+  readonly copy: Book;
+  /** Ids of the copy that the registry was seen to know. */
+  readonly seen: readonly string[];
+  readonly frame: Book | null;
+  readonly met: readonly [Met | null, Met | null];
+}
+
+/** A book in which nothing stands. */
+export const NO_BOOK: Book = { drains: [], tombstones: [], attempts: 0, over: [] };
+
+/** The number of the doors of a bot that has been told nothing. */
+export const NO_DOORS = 0;
+
 export interface Bot {
   readonly mode: "absent" | "begun" | "live" | "ending" | "over";
   readonly stalled: boolean;
   /** How long the ledger has not heard of it although it was there, up to a ledger lease. */
   readonly silentMs: number;
-  readonly copy: Book;
-  readonly seen: readonly string[];
-  readonly frame: Book | null;
-  readonly met: readonly [Met | null, Met | null];
+  /** The number of its doors. */
+  readonly doors: number;
   readonly pump: Pump;
   readonly again: boolean;
   /** Whether it takes over what is free, next. */
@@ -201,6 +214,8 @@ export interface BotModel {
   readonly registries: Pool<Book>;
   readonly fleets: Pool<FleetPart>;
   readonly bots: Pool<Bot>;
+  readonly doors: Pool<Doors>;
+  readonly closed: Memo<Closed | null>;
   readonly outsides: Pool<Outside>;
   readonly steps: Memo<readonly Step[]>;
   readonly verdicts: Memo<Broken | null>;
@@ -209,9 +224,13 @@ export interface BotModel {
 
 /** The tables of a new exploration. */
 export function botModelOf(core: BotCore, world: BotWorld): BotModel {
+  const doors = new Pool<Doors>();
+  doors.number({ copy: NO_BOOK, seen: [], frame: null, met: [null, null] });
   return {
     core,
     world,
+    doors,
+    closed: new Memo(),
     ledgers: new Pool(),
     registries: new Pool(),
     fleets: new Pool(),

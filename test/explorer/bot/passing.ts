@@ -35,15 +35,8 @@ function endsOf(model: BotModel, { bots, ledger, registry, closing, readable }: 
   });
   const doors = bots
     .filter((bot) => bot.mode === "live" || bot.mode === "ending")
-    .map((bot) => nextOpeningOf(model, beats(bot) ? without(bot, renewed) : bot));
-    .map((bot) => nextOpeningOf(model, bot));
+    .map((bot) => nextOpeningOf(model, bot, beats(bot) ? renewed : () => false));
   return [...endsInBook(kept), ...held, ...doors.filter((end) => end !== null)].filter((end) => end > 0);
-}
-
-/** A bot without what is renewed all the while. */
-function without(bot: Bot, renewed: (id: string) => boolean): Bot {
-  const rest = (book: Book): Book => ({ ...book, drains: book.drains.filter((drain) => !renewed(idIn(drain))) });
-  return { ...bot, copy: rest(bot.copy), frame: bot.frame === null ? null : rest(bot.frame) };
 }
 
 const idIn = (drain: unknown): string =>
@@ -63,9 +56,9 @@ function registryAfter(model: BotModel, number: number, now: Now, by: Ms): numbe
 
 /** The doors of a bot `by` ms later, renewed at each pulse. */
 function pulsed(model: BotModel, bot: Bot, now: Now, by: Ms): Bot {
-  if (now.closing === null || !now.readable) return doorsAfter(bot, by);
+  if (now.closing === null || !now.readable) return doorsAfter(model, bot, by);
   const step = Math.min(by, CLOCK.pulseMs);
-  const renewed = drainBot(model, doorsAfter(bot, step), now.closing).bot;
+  const renewed = drainBot(model, doorsAfter(model, bot, step), now.closing).bot;
   return step < by ? pulsed(model, renewed, now, by - step) : renewed;
 }
 
@@ -80,7 +73,7 @@ function botAfter(
   if (bot.mode === "absent" || bot.mode === "over") return bot;
   if (!beats(bot)) {
     const silentMs = now.ledger.up ? Math.min(CLOCK.ledgerLeaseMs, bot.silentMs + by) : bot.silentMs;
-    return { ...doorsAfter(bot, by), silentMs };
+    return { ...doorsAfter(model, bot, by), silentMs };
   }
   // A newer bot has begun, and the next heartbeat says so.
   if (!isNewest && now.ledger.up) return OVER;

@@ -48,7 +48,8 @@ export function tellQueued(
   const drainId = wait.closed?.drainId ?? null;
   const key = drainId ?? wait.behind;
   const last = notedOf(bot.last, id);
-  const isKnown = notedOf(bot.told, id) === key || (drainId !== null && entry.toldOf === drainId);
+  const known = notedOf(bot.told, id);
+  const isKnown = known === key || (known === undefined && drainId !== null && entry.toldOf === drainId);
   const next = { ...bot, told: noted(bot.told, id, key) };
   if (isKnown && (last === undefined || last === "queued")) return next;
   const card = isSaid(model, wait.closed, wait.behind) ? queuedCard(wait.closed, wait.behind) : "queued unsaid";
