@@ -7,7 +7,7 @@ import { play, VARIANTS, type Variant } from "./replay/acts.ts";
 import { playBotNight } from "./replay/botActs.ts";
 import { botFactsOf } from "./replay/botFacts.ts";
 import { BOT_BEGINS, BOT_NIGHTS, botNightOf, type BotNight, type BotVariant } from "./replay/botNight.ts";
-import { botLines, botTimelineOf } from "./replay/botTimeline.ts";
+import { botLines, botTimelineOf, unitsOf } from "./replay/botTimeline.ts";
 import { BEGINS, closureOf, CLOSURES, PLACES, STALE, type Closure, type ClosureVariant } from "./replay/closure.ts";
 import { playClosure } from "./replay/closureActs.ts";
 import { closureFactsOf } from "./replay/closureFacts.ts";
@@ -28,7 +28,7 @@ const HELP = `npm run replay -- [drained|undrained|forced|all|closure|bot] [--se
   closure     the 34 minutes for which one container closed the whole fleet, twice: to the cycle bound, and with a
               rebuild before it (--set rebuild.at=8, in minutes since the reconcile)
   bot         the night in which a plan runner asked within a second of each ending, twice: with the deploy's door, and
-              without its bearer (--set coding.minutes=5, --set review.minutes=3: how long its units work)`;
+              without its bearer (--set coding.minutes=4, --set review.minutes=2: how long its units work)`;
 
 /** What one replay came to: as lines for a person, and as data. */
 interface Played {
@@ -80,7 +80,7 @@ async function playOneBotNight(stage: Stage, variant: BotVariant, night: BotNigh
   progress(`${BOT_TITLES[variant]}: one minute a second`);
   const seen = await playBotNight(stage, variant, night);
   const timeline = botTimelineOf(seen);
-  const data = { variant, scale: SCALE, timeline, receipt: seen.receipt ?? null };
+  const data = { variant, scale: SCALE, timeline, units: unitsOf(seen), receipt: seen.receipt ?? null };
   return { title: BOT_TITLES[variant], lines: botLines(timeline), facts: botFactsOf(seen), data };
 }
 

@@ -15,14 +15,14 @@ const nameOf = ({ entry: { ask } }: LedgerRun): string =>
   ask.channel === "plan" ? ask.key.replace(/^plan\/(\d+)\/(\w+)\/.*$/, "$2 $1") : ask.by;
 const names = (runs: readonly LedgerRun[]): string => runs.map(nameOf).join(", ");
 
-/** How many were in flight by every frame and by every look at the bot, from the first two at work to `until`. */
-function flightsUntil({ frames, looks, variant }: BotSeen, until: Instant): number[] {
+/** How many were in flight by every frame of the watch and by every look at the bot, while both lanes were at work. */
+function flightsUntil({ frames, looks }: BotSeen, until: Instant): number[] {
   const begins = frames.find(({ runs }) => runs.length >= 2)?.now ?? until;
   const within = (at: Instant): boolean => at >= begins && at < until;
-  const atFleet = frames.filter(({ now }) => within(now)).map(({ runs, attaching }) => runs.length + attaching);
-  // A look between two runs of the bot's hands is one of the fleet too: each is counted where it is known first.
-  const atBot = looks.filter(({ at }) => within(at)).map(({ inFlight }) => inFlight);
-  return variant === "door" ? atFleet : [...atFleet, ...atBot];
+  return [
+    ...frames.filter(({ now }) => within(now)).map(({ runs, attaching }) => runs.length + attaching),
+    ...looks.filter(({ at }) => within(at)).map(({ inFlight }) => inFlight),
+  ];
 }
 
 function feederFact(seen: BotSeen, until: Instant): Fact {
@@ -57,7 +57,7 @@ function answeredFact(seen: BotSeen): Fact {
     says: "every ask that meets the closed door is answered at once: deploy pending, N minutes, and queued at its place",
     found: `${names(late)}: ${[...told, ...people.map((line) => line?.replace(/^.*is queued: /, ""))].join("; ")}`,
     holds:
-      late.length >= 2 + people.length - 1 &&
+      late.length > people.length &&
       answers.every(({ state, cause }) => state === "queued" && cause === "deploy") &&
       told.every((says) => /^deploy pending, \d+ minutes? · place \d+$/.test(says)) &&
       people.every((line) => line !== undefined),

@@ -25,7 +25,7 @@ export type UnitKind = (typeof UNIT_KINDS)[number];
 /** How long a unit of each kind works at least. */
 export type BotNight = Readonly<Record<UnitKind, Ms>>;
 
-const SEED: Readonly<Record<UnitKind, number>> = { coding: 5, review: 3 };
+const SEED: Readonly<Record<UnitKind, number>> = { coding: 4, review: 2 };
 /** Its lease must hold it, whatever this machine takes to begin and to end a run. */
 const LONGEST_MINUTES = 12;
 

@@ -19,6 +19,15 @@ const beat = (record: string | null, at: Instant | undefined, here: string): Bot
   here,
 });
 
+/** The plan runner's units, each with how long its run was at work. */
+export function unitsOf({ fed, runs }: BotSeen) {
+  return fed.map(({ unit, kind, answer: { id } }) => {
+    const run = runs.find(({ entry }) => entry.ask.id === id);
+    const ms = run?.ended ? run.ended.endedAt - (run.entry.admittedAt ?? run.ended.endedAt) : null;
+    return { unit, kind, ms };
+  });
+}
+
 /** The beats in their order. */
 export function botTimelineOf(seen: BotSeen): BotBeat[] {
   const times = botTimes(seen);

@@ -250,6 +250,7 @@ test("a queued ask that is stopped is out of the queue, and its wait is noted", 
   const response = await request(living, `POST /runs/${one.id}/stop`, { body: { key: "stop-1" } });
   assert.deepEqual(await response.json(), { now: world.clock.now(), id: one.id, kind: "ended" });
   await world.clock.settle();
+  assert.equal(living.bot.queue.size, 1);
   const run = await world.ledger.run(one.id);
   assert.deepEqual(
     [run.ended?.verdict.ending, run.notes.map(({ kind, ms }) => [kind, ms])],
@@ -284,4 +285,48 @@ test("a stop that meets a run on its way back to the queue ends it there", async
   await world.clock.settle();
   const run = await world.ledger.run(one.id);
   assert.deepEqual([run.ended?.verdict.ending, run.card?.state], ["stopped", "ended"]);
+  assert.deepEqual(
+    run.notes.map(({ kind }) => kind),
+    ["drain_wait"],
+  );
+});
+
+test("what a look finds that is older than what became of a run meanwhile takes nothing in hand again", async () => {
+  const world = new World();
+  finish(world);
+  const living = await born(world);
+  const real = world.ledger.entries.bind(world.ledger);
+  const kept: (() => void)[] = [];
+  world.ledger.entries = async () => {
+    const answer = await real();
+    await new Promise<void>((resolve) => void kept.push(resolve));
+    return answer;
+  };
+  const one = await asked(living, "one");
+  await world.clock.settle();
+  assert.equal((await world.ledger.run(one.id)).ended?.verdict.ending, "finished");
+  const attaches = world.server.count("/attach");
+  world.ledger.entries = real;
+  for (const answer of kept) answer();
+  await world.clock.settle();
+  assert.equal(world.server.count("/attach"), attaches);
+});
+
+test("a message for a run whose admission's answer was lost finds it at once", async () => {
+  const world = new World();
+  const living = await born(world);
+  const real = world.ledger.ask.bind(world.ledger);
+  world.ledger.ask = async (body) => {
+    world.ledger.ask = real;
+    await real(body);
+    throw new Error("the answer was lost");
+  };
+  const body = { key: "k", resource: "app", text: "one" };
+  assert.equal((await request(living, "POST /asks", { body })).status, 500);
+  const [entry] = (await world.ledger.entries()).entries;
+  const id = entry?.ask.id ?? assert.fail();
+  await request(living, `POST /runs/${id}/steer`, { body: { key: "a", text: "left" } });
+  await world.clock.settle();
+  assert.equal((await world.ledger.run(id)).entry.delivered, 1);
+  assert.deepEqual(textsOf(world), ["one"]);
 });

@@ -58,11 +58,6 @@ export class Queue {
     this.#looking ??= this.#lookOn().finally(() => (this.#looking = null));
   }
 
-  /** Resolves once nothing is to be looked at any more. */
-  async settled(): Promise<void> {
-    while (this.#looking !== null) await this.#looking;
-  }
-
   async #lookOn(): Promise<void> {
     while (this.#again && !this.#stopped) {
       this.#again = false;

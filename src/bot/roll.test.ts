@@ -190,11 +190,12 @@ test("a bot that was killed is followed within one ledger lease", async () => {
   await request(first, "POST /asks", { body: { key: "k", resource: "app", text: "go" } });
   await world.clock.settle();
   first.life.kill();
+  await world.clock.advance(4 * SECOND);
   await born(world);
   const [process] = world.container.processes;
   assert.ok(process);
   world.container.say(process, "said to nobody\n");
-  await world.clock.advance(CLOCK.ledgerLeaseMs - SECOND);
+  await world.clock.advance(CLOCK.ledgerLeaseMs - 5 * SECOND);
   assert.equal((await world.ledger.run(process.runId)).output.out.length, 0);
   await world.clock.advance(SECOND);
   assert.equal((await world.ledger.run(process.runId)).output.out.length, 15);

@@ -31,7 +31,7 @@ test("a bot that is asked to end takes no more, waits for its run, and hands not
   assert.equal(steer.status, 200, "what is said to a run passes");
   await world.clock.advance(CLOCK.botHoldMs - SECOND);
   assert.equal(isOver(), false);
-  assert.ok((await world.ledger.entries()).entries[0]?.heldUntil ?? 0 > world.clock.now(), "it beats on");
+  assert.ok(((await world.ledger.entries()).entries[0]?.heldUntil ?? 0) > world.clock.now(), "it beats on");
   world.container.finish(world.container.of(one.id));
   await world.clock.settle();
   assert.equal(isOver(), true);

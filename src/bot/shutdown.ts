@@ -55,7 +55,6 @@ export class Shutdown {
     await this.#held(ended.then(() => runs.idle(this.#hurry.signal)));
     runs.letGo();
     for (const run of runs.all) run.leave.abort(new Error("left"));
-    if (this.#fenced) giveUp();
     await this.#bounded(Promise.all([ended, runs.idle(new AbortController().signal), outbox.flushed()]));
     await this.#bounded(beat.end());
     if (!this.#fenced) await this.#bounded(this.#handOff());

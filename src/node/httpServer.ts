@@ -93,9 +93,13 @@ export function listenOn(port: number, fetch: (request: Request) => Response | P
     const server: ServerType = serve({ fetch, hostname: "127.0.0.1", port }, (address) => {
       const close = (): Promise<void> =>
         new Promise((closed) => {
-          const cut = setTimeout(() => "closeAllConnections" in server && server.closeAllConnections(), REAL.connectMs);
+          if (!("closeAllConnections" in server)) return void server.close(() => closed());
+          const cut = setTimeout(() => server.closeAllConnections(), REAL.connectMs);
+          // A connection whose answer ends only now, such as a stream's, would be kept alive for another request.
+          const idle = setInterval(() => server.closeIdleConnections(), REAL.lookEveryMs);
           server.close(() => {
             clearTimeout(cut);
+            clearInterval(idle);
             closed();
           });
         });

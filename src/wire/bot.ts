@@ -73,7 +73,6 @@ export const messageBodySchema = z.object({
   text: textSchema,
   kind: z.enum(MESSAGE_KINDS).exclude(["stop"]).default("steer"),
 });
-export type MessageBody = z.infer<typeof messageBodySchema>;
 export const stopBodySchema = z.object({ key: keySchema });
 export const messageAnswerSchema = z.object({
   now: z.number(),

@@ -54,6 +54,8 @@ test("a replay that is asked for wrongly is refused before anything is started",
     [["midnight"], /is no evening/],
     [["closure", "--set", "coding.ends=05:12"], /is not rebuild\.at/],
     [["closure", "--set", "rebuild.at=10"], /below 10, the cycle bound/],
+    [["bot", "--set", "rebuild.at=3"], /is none of coding\.minutes, review\.minutes/],
+    [["bot", "--set", "coding.minutes=0"], /no number of minutes from 1 to 12/],
   ] as const) {
     const { exit, err } = await replay(...args);
     assert.equal(exit, 2);

@@ -32,7 +32,8 @@ function sentBack(desk: Desk, { answer }: Extract<Provisioned, { kind: "returned
     return tellQueued(desk, entry, { closed: desk.doors.closed(entry.ask.resource), behind: "queue", position });
   const verdict = { ending: "stopped", exit: null, by: null, why: null } as const;
   desk.cards.tell(endedCard(entry, desk.cards.last(entry.ask.id), { verdict, at: now }));
-  noteDrainWait(desk, entry, now);
+  const closed = desk.doors.closed(entry.ask.resource);
+  noteDrainWait(desk, { ...entry, toldOf: entry.toldOf ?? closed?.drainId ?? null }, now);
 }
 
 async function over(desk: Desk, run: LiveRun, end: Extract<Provisioned, { kind: "over" }>): Promise<void> {

@@ -322,6 +322,31 @@ test("a lease that was spent while nobody held the run ends it so, and its regis
   assert.equal(at.world.server.registered.size, 0);
 });
 
+test("what may be the beginning of a hidden value is shown once its process has ended", async () => {
+  const at = await running();
+  const process = at.world.container.of(at.id);
+  at.world.container.say(process, "it is the-sec");
+  await at.world.clock.settle();
+  assert.equal((await runOf(at)).output.out.length, 6);
+  at.world.container.finish(process);
+  await at.world.clock.settle();
+  assert.equal((await runOf(at)).ended?.writeUp, "it is the-sec");
+});
+
+test("a run in flight outwaits more of its fleet than a newcomer, also at the next bot", async () => {
+  const at = await running({}, { kinds: KINDS, roll: "handoff" });
+  await at.living.bot.end();
+  at.world.server.answers.set("/attach", () => refusal("UNREADABLE"));
+  await born(at.world, { kinds: KINDS });
+  await at.world.clock.advance(CLOCK.wakePollMs);
+  assert.equal((await runOf(at)).ended, null);
+  at.world.server.answers.delete("/attach");
+  await at.world.clock.advance(CLOCK.wakePollMs);
+  at.world.container.finish(at.world.container.of(at.id));
+  await at.world.clock.settle();
+  assert.equal((await runOf(at)).ended?.verdict.ending, "finished");
+});
+
 test("a newer generation that holds the run at the fleet has it", async () => {
   const world = new World();
   world.server.answers.set("/attach", () => refusal("OLD_GENERATION"));

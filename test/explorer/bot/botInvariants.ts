@@ -113,7 +113,10 @@ export function brokenBotState(model: BotModel, tuple: readonly number[]): Broke
     const number = at(place);
     const bot = model.bots.at(number);
     if (bot.mode === "absent" || bot.mode === "over") continue;
-    const wrong = model.verdicts.get(`bot|${n}|${number}`, () => closedForGood(model, bot, n) ?? copyStands(model, bot, n));
+    const wrong = model.verdicts.get(
+      `bot|${n}|${number}`,
+      () => closedForGood(model, bot, n) ?? copyStands(model, bot, n),
+    );
     if (wrong !== null) return wrong;
     if (!part.up || !isServing(bot) || n + 1 !== part.store.generation || !isIdle(bot)) continue;
     const rests = model.verdicts.get(

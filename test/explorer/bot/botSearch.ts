@@ -45,7 +45,8 @@ function due(model: BotModel, tuple: Tuple): readonly Step[] {
     const told = prompt ? watchSteps(model, tuple, n) : [];
     if (told.length > 0) return told;
     const { again, stalled } = model.bots.at(tuple[BOTS[n]] as number);
-    const looks = eager && again && !stalled ? askedSteps(model, tuple, n).filter(({ label }) => / look(:|$)/.test(label)) : [];
+    const looks =
+      eager && again && !stalled ? askedSteps(model, tuple, n).filter(({ label }) => / look(:|$)/.test(label)) : [];
     if (looks.length > 0) return looks;
   }
   return [];

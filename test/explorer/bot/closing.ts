@@ -226,6 +226,11 @@ function reports(who: Outsider): void {
 
 /** Every step of who closes and opens. */
 export function closingSteps(model: BotModel, tuple: readonly number[]): readonly Step[] {
+  const parts = [OUTSIDE, REGISTRY, ...BOTS].map((place) => tuple[place]);
+  return model.steps.get(`closing|${parts.join("|")}`, () => closedOutside(model, tuple));
+}
+
+function closedOutside(model: BotModel, tuple: readonly number[]): readonly Step[] {
   const who = new Outsider(model, tuple);
   const { deploys, unreadable } = model.world.allowed;
   const id = deploys[who.outside.deploy.n];

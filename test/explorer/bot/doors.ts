@@ -45,7 +45,8 @@ export function judgedDoor(doors: Doors, cell: 0 | 1, closed: Closed | null): Br
   const [by] = closingRaw(doors, cell);
   const door = `the door of R${cell + 1} is taken for`;
   if (closed === null && by !== undefined) return broken("8", `${door} open, and ${by} closes it`);
-  if (closed !== null && by === undefined) return broken("9", `${door} closed by ${closed.drainId}, and nothing closes it`);
+  if (closed !== null && by === undefined)
+    return broken("9", `${door} closed by ${closed.drainId}, and nothing closes it`);
   return null;
 }
 
@@ -59,7 +60,11 @@ export interface Closing {
 const idOf = (drain: unknown): string => (isDrain(drain) ? drain.id : "");
 
 /** The doors with another copy. Nobody asks again for an id that is over, unless something of its deployer comes late. */
-function withCopy({ world }: BotModel, doors: Doors, copy: DrainBook): { readonly doors: Doors; readonly broken: Broken | null } {
+function withCopy(
+  { world }: BotModel,
+  doors: Doors,
+  copy: DrainBook,
+): { readonly doors: Doors; readonly broken: Broken | null } {
   const after = bookAfter(doors.copy, copy, 0);
   const { drains, attempts } = after.book;
   const live = new Set(liveRaw(after.book).map(({ id }) => id));

@@ -23,7 +23,7 @@ import {
   type Step,
 } from "./parts.ts";
 
-const NONE: Pick<AtResident, "row" | "procs" | "inbox"> = { row: null, procs: [], inbox: [] };
+const NONE: Pick<AtResident, "row" | "procs" | "inbox" | "shown"> = { row: null, procs: [], inbox: [], shown: [] };
 
 function atResident(fleet: FleetPart, { id, cell, thread }: Pick<Run, "id" | "cell" | "thread">): AtResident {
   return fleet.runs.find((one) => one.id === id) ?? { id, cell, thread, ...NONE };
@@ -93,7 +93,12 @@ function attach(model: BotModel, there: There, run: Run): Made {
   if (answer.kind === "open") {
     const early = startedTooEarly(there, run, spec?.parent ?? null);
     if (spec?.brief === true)
-      return { label: `attaches ${run.id}: new, and done`, bot: poked(moved(bot, { ...run, at: "seal" })), fleet, broken: early };
+      return {
+        label: `attaches ${run.id}: new, and done`,
+        bot: poked(moved(bot, { ...run, at: "seal" })),
+        fleet,
+        broken: early,
+      };
     const freed = other === undefined ? there : { ...there, fleet: withRun(fleet, ended({ ...other, row: null })) };
     return { ...attached(freed, run, at, "new"), broken: early };
   }
@@ -178,7 +183,12 @@ function write({ bot, fleet }: There, run: Run): Made {
   const last = lastSteer(run);
   const known: Run = { ...run, written: last, delivery: last > run.delivered ? "tell" : null };
   const next = known.delivery === null ? deliverOn(known) : known;
-  return { label, bot: moved(bot, next), fleet: withRun(fleet, { ...at, inbox: inboxOf(run) }) };
+  return { label, bot: moved(bot, next), fleet: withRun(fleet, written(at, inboxOf(run))) };
+}
+
+/** The file is written whole; what is new in it comes behind what was there. */
+function written(at: AtResident, inbox: readonly number[]): AtResident {
+  return { ...at, inbox, shown: [...at.shown, ...inbox.filter((seq) => !at.shown.includes(seq))] };
 }
 
 /** The registration is given back; an older bot's word is not heard once a newer one has attached. */
@@ -231,6 +241,10 @@ export function fleetSteps(model: BotModel, tuple: readonly number[], n: 0 | 1 |
   });
 }
 
+/** Whether a bot is between its attach and its process: what is replaced then is left out, since exec names no boot. */
+const begins = ({ runs }: Bot): boolean =>
+  runs.some(({ at, reading }) => reading !== null && (at === "begin" || at === "inbox" || at === "exec"));
+
 /** What happens at residents by itself: a process ends, a container is replaced under its runs. */
 export function ownSteps(model: BotModel, tuple: readonly number[]): readonly Step[] {
   const number = tuple[FLEET] as number;
@@ -245,7 +259,11 @@ export function ownSteps(model: BotModel, tuple: readonly number[]): readonly St
         broken: null,
       })),
   );
-  if (outside.replaced >= model.world.allowed.replaced) return ends;
+  if (
+    outside.replaced >= model.world.allowed.replaced ||
+    BOTS.some((place) => begins(model.bots.at(tuple[place] as number)))
+  )
+    return ends;
   const runs = fleet.runs.map((run): AtResident => {
     if (run.cell !== 0) return run;
     return { ...run, inbox: [], procs: run.procs.map(([n, state]): Proc => [n, state === "alive" ? "gone" : state]) };

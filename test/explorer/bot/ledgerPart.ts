@@ -76,7 +76,9 @@ const BEHIND = 9;
 function ranked(entries: readonly Entry[]): readonly Entry[] {
   const counts = new Map<string, number>();
   return entries
-    .toSorted((a, b) => (a.ask.resource === b.ask.resource ? a.place - b.place : a.ask.resource < b.ask.resource ? -1 : 1))
+    .toSorted((a, b) =>
+      a.ask.resource === b.ask.resource ? a.place - b.place : a.ask.resource < b.ask.resource ? -1 : 1,
+    )
     .map((entry) => {
       const place = (counts.get(entry.ask.resource) ?? 0) + 1;
       counts.set(entry.ask.resource, place);
@@ -95,7 +97,9 @@ export function ledgerAfter(part: LedgerPart, by: Ms): LedgerPart {
     up,
     store: { generation, nextPlace: BEHIND, nextSeq, entries },
     ended: ended.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
-    arrived: arrived.filter((id) => known.has(id)).toSorted((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : 0)),
+    arrived: arrived
+      .filter((id) => known.has(id))
+      .toSorted((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : 0)),
     out: out.toSorted(),
     cards: cards.filter(([id]) => known.has(id)),
   };

@@ -4,7 +4,7 @@ import { closedBy, doorsIn, frameOf, judgedDoor, told } from "./doors.ts";
 import { letGo, poked } from "./inHand.ts";
 import { booted, hasEnded, ledgerAfter } from "./ledgerPart.ts";
 import { asked } from "./closing.ts";
-import { ABSENT, isServing, OVER } from "./lives.ts";
+import { ABSENT, OVER } from "./lives.ts";
 import { entryOf } from "#core/ledger.ts";
 import {
   BOTS,
@@ -116,8 +116,13 @@ function looksAgain(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2): re
 
 /** The watch of a bot tells what the registry has. */
 export function watchSteps(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2): readonly Step[] {
-  const bot = model.bots.at(at(tuple, BOTS[n]));
   const { readable } = model.outsides.at(at(tuple, OUTSIDE));
+  const key = `watch|${n}|${at(tuple, BOTS[n])}|${at(tuple, REGISTRY)}|${readable}`;
+  return known(model, key, () => watched(model, tuple, n, readable));
+}
+
+function watched(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2, readable: boolean): readonly Step[] {
+  const bot = model.bots.at(at(tuple, BOTS[n]));
   if (bot.stalled || (bot.mode !== "live" && bot.mode !== "ending")) return [];
   const frame = readable ? frameOf(model.registries.at(at(tuple, REGISTRY))) : null;
   if (JSON.stringify(frame) === JSON.stringify(doorsIn(model, bot).frame)) return [];
@@ -139,20 +144,35 @@ function ledgerSteps(model: BotModel, tuple: readonly number[], outside: Outside
   return [step("the ledger ends", { ...ledger, up: false }, [OUTSIDE, next])];
 }
 
+/** Steps that depend on these parts of a state alone. */
+function known(model: BotModel, key: string, compute: () => readonly Step[]): readonly Step[] {
+  return model.steps.get(key, compute);
+}
+
+function stepsOf(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2): readonly Step[] {
+  const number = at(tuple, BOTS[n]);
+  const { mode, stalled, again, pump } = model.bots.at(number);
+  const [out, ledger] = [at(tuple, OUTSIDE), at(tuple, LEDGER)];
+  if (mode === "over") return [];
+  if (mode === "absent") return begins(model, tuple, n);
+  const outside = model.outsides.at(out);
+  const serves = mode === "live" && !stalled;
+  const hears = !stalled && (mode === "live" || mode === "ending");
+  const looksAgainDue = pump.at === "failed" && !again;
+  return [
+    ...(serves
+      ? known(model, `asker|${n}|${number}|${out}|${ledger}`, () => askerSteps(model, tuple, n, outside))
+      : []),
+    ...(hears ? known(model, `says|${n}|${number}|${out}|${ledger}`, () => sayingSteps(model, tuple, n, outside)) : []),
+    ...watchSteps(model, tuple, n),
+    ...(looksAgainDue ? looksAgain(model, tuple, n) : []),
+    ...known(model, `lives|${n}|${number}`, () => livesOn(model, tuple, n)),
+  ];
+}
+
 /** Every step of lives. */
 export function livingSteps(model: BotModel, tuple: readonly number[]): readonly Step[] {
   const outside = model.outsides.at(at(tuple, OUTSIDE));
-  const ofBots = ([0, 1, 2] as const).flatMap((n): readonly Step[] => {
-    const bot = model.bots.at(at(tuple, BOTS[n]));
-    if (bot.mode === "absent") return begins(model, tuple, n);
-    const serves = isServing(bot);
-    return [
-      ...(serves ? askerSteps(model, tuple, n, outside) : []),
-      ...(serves || bot.mode === "ending" ? sayingSteps(model, tuple, n, outside) : []),
-      ...watchSteps(model, tuple, n),
-      ...looksAgain(model, tuple, n),
-      ...livesOn(model, tuple, n),
-    ];
-  });
+  const ofBots = ([0, 1, 2] as const).flatMap((n) => stepsOf(model, tuple, n));
   return [...ofBots, ...ledgerSteps(model, tuple, outside)];
 }

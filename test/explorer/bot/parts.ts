@@ -31,7 +31,10 @@ export interface LedgerPart {
 /** A process of a run, by its number; `gone` with its container, with no record of how it ended. */
 export type Proc = readonly [n: number, state: "alive" | "over" | "gone"];
 
-/** One run at its resident: by which bot's number it is registered, its processes, and the seqs in its inbox. */
+/**
+ * One run at its resident: by which bot's number it is registered, its processes, the seqs in its inbox as it stands, and
+ * those that it has ever shown.
+ */
 export interface AtResident {
   readonly id: string;
   readonly cell: 0 | 1;
@@ -39,6 +42,7 @@ export interface AtResident {
   readonly row: number | null;
   readonly procs: readonly Proc[];
   readonly inbox: readonly number[];
+  readonly shown: readonly number[];
 }
 
 /** The residents; `boots` counts their containers. */

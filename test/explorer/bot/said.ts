@@ -36,7 +36,8 @@ export function judgedEnd(entry: Entry, inbox: readonly number[], left: Entry | 
     const where = comings(message, entry, inbox, left);
     // What the inbox got in the very moment of the run's end may come as an ask too: nobody can say whether it was read.
     const isTold = message.seq <= entry.delivered || !inbox.includes(message.seq);
-    if (where.length > 1 && isTold) return broken("twice", `"${message.key}" comes twice: to ${where.join(" and to ")} of ${id}`);
+    if (where.length > 1 && isTold)
+      return broken("twice", `"${message.key}" comes twice: to ${where.join(" and to ")} of ${id}`);
     if (where.length === 0 && n > lastStop)
       return broken("lost", `"${message.key}" was said to ${id} and comes nowhere`);
   }
