@@ -3,6 +3,7 @@
 
 import type { MessageKind } from "#core/ask.ts";
 import type { LedgerMessageAnswer } from "#wire/ledger.ts";
+import { STOPPED_WAITING } from "#wire/ledgerAnswers.ts";
 import { endedCard } from "./cards.ts";
 import type { Desk } from "./dispatcher/desk.ts";
 import { noteDrainWait } from "./dispatcher/pipeline.ts";
@@ -22,7 +23,7 @@ export async function say(desk: Desk, queue: Queue, { id, key, kind, text }: Sai
   const answer = await steady.once((ledger) => ledger.say({ id, generation: number, key, kind, text }));
   if (answer.entry === null) return answer;
   if (answer.kind === "ended") {
-    const verdict = { ending: "stopped", exit: null, by: null, why: null } as const;
+    const { verdict } = STOPPED_WAITING;
     cards.tell(endedCard(answer.entry, cards.last(id), { verdict, at: answer.now }));
     noteDrainWait(desk, answer.entry, answer.now);
     queue.poke();

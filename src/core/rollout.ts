@@ -153,6 +153,8 @@ function afterLost(state: DeployState, why: string, now: Instant): DeployState {
   const doing = effect.do === "pause" ? effect.then : effect.do;
   if (doing === "reconcile") return afterUnreconciled(state, why, now);
   if (doing === "holds") return lookAtHolds(state, now);
+  // Without an id nothing is closed any more, and nothing may be swapped.
+  if (effect.do === "mint") return finish(state, { kind: "failed", why });
   if (effect.do === "drain" || effect.do === "pulse" || effect.do === "seal") return again(state, effect.do, why, now);
   if (effect.do === "confirm") {
     return state.tries + 1 < LIMIT.tries

@@ -194,6 +194,12 @@ test("the proof of a part lasts to the swap bound from its swap on, whatever is 
   assert.equal(said(nextDeploy(proving, BLIND, late + 1)), "lift none, unknown");
 });
 
+test("a deploy that finds its drain over and cannot mint another id ends there", () => {
+  const { state } = walk("drained", [...CLOSED, { kind: "over" }], ALL_STEPS);
+  const minting = { ...state, effect: { do: "mint" as const }, asked: false };
+  assert.equal(said(nextDeploy(minting, LOST, 0)), "done failed nothing to lift");
+});
+
 test("a gate without a part is nobody's", () => {
   const { state } = walk("drained", [...CLOSED, QUIET, LOST, BLIND], ALL_STEPS);
   const odd = withSteps(state, { ...ALL_STEPS, parts: [] });

@@ -32,7 +32,7 @@ test("a process is the same until it is gone, and its number with another start 
 
 test("a zombie is gone, though signal 0 reaches it", async () => {
   // The shell starts a child and then becomes a program that never collects it.
-  const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 1001"], { stdio: ["ignore", "pipe", "ignore"] });
+  const parent = spawn("sh", ["-c", "sleep 0.3 & echo $!; exec sleep 1001"], { stdio: ["ignore", "pipe", "ignore"] });
   try {
     const pid = await new Promise<number>((resolve) =>
       parent.stdout.once("data", (text: Buffer) => resolve(Number(text.toString()))),

@@ -245,6 +245,9 @@ test("a steer in each gap of a roll, and at each step of its way under a kill, a
     };
     await stack.killAt(place, { meanwhile });
   }
+  await eventually("all of it has reached the run", async () =>
+    (await stack.bot.run(id)).messages.every(({ reached }) => reached) ? true : undefined,
+  );
   await steer(id, "the last");
   const run = await ended(id);
   assert.deepEqual([run.ended?.verdict.ending, run.entry.tries, run.ended?.leftId], ["finished", 1, null]);

@@ -1,8 +1,10 @@
 // The front passes bytes and keeps its port: it holds in a swap, refuses with a reason when nobody is behind it, and gives up in time.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer, connect, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { openFront, type Front } from "#embed/front.ts";
 import { eventually } from "./hostStack.ts";
 
@@ -56,6 +58,9 @@ test("with nobody behind it says so as a problem and closes; who was led to one 
   front.lead({ kind: "up", port: 1 });
   const missed = dial(context, front);
   missed.socket.end("what was said;");
+  await once(missed.socket, "connect");
+  // The front lives in this process: within these turns it has found nobody.
+  for (let turn = 0; turn < 100; turn += 1) await setImmediate();
   front.lead({ kind: "up", port: await behind(context, "B:") });
   await eventually("the next one hears it", () => (missed.text() === "B:what was said;" ? true : undefined));
   await missed.ended;

@@ -88,7 +88,7 @@ export class Delivery {
 
   async #again(): Promise<void> {
     try {
-      await this.#desk.parts.real.sleep(CLOCK.retryMs, this.#over.signal);
+      await this.#desk.parts.clock.sleep(CLOCK.retryMs, this.#over.signal);
     } catch {
       return;
     }

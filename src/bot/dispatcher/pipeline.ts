@@ -5,6 +5,7 @@ import type { Entry } from "#core/ask.ts";
 import { formatDuration } from "#core/time.ts";
 import type { Verdict } from "#client/execution.ts";
 import type { AskBody } from "#wire/bot.ts";
+import { STOPPED_WAITING } from "#wire/ledgerAnswers.ts";
 import { endedCard } from "../cards.ts";
 import type { LiveRun } from "../runs.ts";
 import { NotOurs } from "../steady.ts";
@@ -30,7 +31,7 @@ function sentBack(desk: Desk, { answer }: Extract<Provisioned, { kind: "returned
   const { kind, entry, position, now } = answer;
   if (kind === "queued")
     return tellQueued(desk, entry, { closed: desk.doors.closed(entry.ask.resource), behind: "queue", position });
-  const verdict = { ending: "stopped", exit: null, by: null, why: null } as const;
+  const { verdict } = STOPPED_WAITING;
   desk.cards.tell(endedCard(entry, desk.cards.last(entry.ask.id), { verdict, at: now }));
   const closed = desk.doors.closed(entry.ask.resource);
   noteDrainWait(desk, { ...entry, toldOf: entry.toldOf ?? closed?.drainId ?? null }, now);
