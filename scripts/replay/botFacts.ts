@@ -193,16 +193,16 @@ function waitsFact(seen: BotSeen): Fact {
 }
 
 function orderFact(seen: BotSeen): Fact {
-  const { closed, quiet, ledgerRolled, botRolled, lifted, first } = botTimes(seen);
-  const instants = [closed, quiet, ledgerRolled, botRolled, lifted, first];
+  const { closed, shut, quiet, ledgerRolled, botRolled, lifted, first } = botTimes(seen);
+  const instants = [closed, shut, quiet, ledgerRolled, botRolled, lifted, first];
   const isOrdered = instants.every(
     (instant, index) => instant !== undefined && (index === 0 || instant >= (instants[index - 1] ?? instant + 1)),
   );
   return {
     says: "the deploy closes, waits for the last to end, rolls ledger and bot, opens, and the queue goes on, in this order",
-    found: `closed ${time(closed)}, quiet ${time(quiet)}, ledger ${time(ledgerRolled)}, bot ${time(botRolled)}, opened ${time(lifted)}, first ${time(first)}`,
+    found: `closed ${time(closed)}, the bot ${time(shut)}, quiet ${time(quiet)}, ledger ${time(ledgerRolled)}, bot ${time(botRolled)}, opened ${time(lifted)}, first ${time(first)}`,
     holds: isOrdered,
-    proof: { closed, quiet, ledgerRolled, botRolled, lifted, first },
+    proof: { closed, shut, quiet, ledgerRolled, botRolled, lifted, first },
   };
 }
 

@@ -9,6 +9,8 @@ import type { BotSeen } from "./botActs.ts";
 export interface BotTimes {
   readonly begun: Instant;
   readonly closed: Instant | undefined;
+  /** When the bot first said that its own door is closed; an ask just before is sent back to the queue by the fleet. */
+  readonly shut: Instant | undefined;
   /** When the last run in flight had ended. */
   readonly quiet: Instant | undefined;
   readonly ledgerRolled: Instant | undefined;
@@ -20,8 +22,8 @@ export interface BotTimes {
 }
 
 /** A run that was asked for while the door was closed. */
-export const waited = ({ entry }: LedgerRun, { closed, lifted }: BotTimes): boolean =>
-  closed !== undefined && lifted !== undefined && entry.askedAt >= closed && entry.askedAt < lifted;
+export const waited = ({ entry }: LedgerRun, { shut, lifted }: BotTimes): boolean =>
+  shut !== undefined && lifted !== undefined && entry.askedAt >= shut && entry.askedAt < lifted;
 
 /** What was at work, or on its way there, at this instant. */
 export const inFlightAt = ({ runs }: BotSeen, at: Instant): LedgerRun[] =>
@@ -35,7 +37,15 @@ export function botTimes(seen: BotSeen): BotTimes {
   const rolled = (part: "ledger" | "bot"): Instant | undefined =>
     after[part]?.generation === before[part]?.generation ? undefined : after[part]?.since;
   const ends = closed === undefined ? [] : inFlightAt(seen, closed).map(({ ended }) => ended?.endedAt ?? closed);
-  const base = { begun: deploy.startedAt, closed, lifted, ledgerRolled: rolled("ledger"), botRolled: rolled("bot") };
+  const shut = seen.looks.find(({ draining }) => draining !== null)?.at;
+  const base = {
+    begun: deploy.startedAt,
+    closed,
+    shut,
+    lifted,
+    ledgerRolled: rolled("ledger"),
+    botRolled: rolled("bot"),
+  };
   const times: BotTimes = {
     ...base,
     quiet: ends.length === 0 ? undefined : Math.max(...ends),

@@ -89,6 +89,8 @@ export class Runs {
   /** What began, ended or went back since the ledger was asked what it holds: its answer may be older. */
   readonly #touched = new Set<string>();
   readonly #left = new Set<string>();
+  /** What was given to this bot anew while it still had it in hand by an answer that came late. */
+  readonly #anew = new Set<string>();
   #admitting = 0;
   #isLetGo = false;
 
@@ -131,6 +133,7 @@ export class Runs {
   /** Takes a run in hand; undefined when it is already, or nothing is taken any more. */
   take(entry: Entry): LiveRun | undefined {
     const { id } = entry.ask;
+    if (this.#live.has(id)) this.#anew.add(id);
     if (this.#isLetGo || this.#live.has(id)) return undefined;
     const run = new LiveRun(entry, () => this.#changed());
     this.#live.set(id, run);
@@ -143,7 +146,7 @@ export class Runs {
   drop(run: LiveRun, left: boolean): void {
     this.#live.delete(run.id);
     this.#touched.add(run.id);
-    if (left) this.#left.add(run.id);
+    if (!this.#anew.delete(run.id) && left) this.#left.add(run.id);
     this.#changed();
   }
 

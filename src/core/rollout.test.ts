@@ -126,7 +126,7 @@ const unhappy: readonly [string, readonly DeployFact[], string][] = [
   ["a swap that is over is not uploaded into", [...CLOSED, QUIET, SEALED, OVER], "done refused nothing to lift"],
   ["an id that is over is replaced", [...CLOSED, BUSY, WOKE, OVER], "mint"],
   ["and the new one asked for", [...CLOSED, BUSY, WOKE, OVER, MINTED], "drain"],
-  ["a mint that fails is no quiet fleet", [...CLOSED, BUSY, WOKE, OVER, LOST], "pulse"],
+  ["a mint that fails is no quiet fleet", [...CLOSED, BUSY, WOKE, OVER, LOST], "done failed nothing to lift"],
   ["a bearer that may not drain has nothing to lift", [QUIET, DENIED], "done denied nothing to lift"],
   ["one that may not seal lifts what it drained", [...CLOSED, QUIET, DENIED], "lift none, denied"],
   ["a lost lift is sent once more", [...SWAPPING, uploaded("failed"), LOST], "lift failed, failed"],

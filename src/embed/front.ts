@@ -92,14 +92,16 @@ class TcpFront implements Front {
   }
 
   #pass(socket: Socket): void {
-    if (this.#target.kind === "up") join(socket, this.#target.port, () => this.#missed(socket));
-    else refuse(socket, "nobody serves this fleet now");
+    if (this.#target.kind !== "up") return refuse(socket, "nobody serves this fleet now");
+    const { port } = this.#target;
+    join(socket, port, () => this.#missed(socket, port));
   }
 
   /** Whoever was led to has just gone: it is held for the next one, also where nobody has said yet that it is gone. */
-  #missed(socket: Socket): void {
+  #missed(socket: Socket, port: number): void {
     if (socket.destroyed) return;
-    if (this.#target.kind === "down") this.#pass(socket);
+    const hasNext = this.#target.kind === "down" || (this.#target.kind === "up" && this.#target.port !== port);
+    if (hasNext) this.#pass(socket);
     else this.#hold(socket);
   }
 

@@ -31,7 +31,9 @@ export function tellQueued(
   const drainId = wait.closed?.drainId ?? null;
   const key = drainId ?? wait.behind;
   const last = cards.last(id);
-  const isKnown = told.get(id) === key || (drainId !== null && entry.toldOf === drainId);
+  const said = told.get(id);
+  // What an earlier bot told counts until this one has told something itself.
+  const isKnown = said === key || (said === undefined && drainId !== null && entry.toldOf === drainId);
   told.set(id, key);
   if (isKnown && (last === undefined || last.state === "queued")) return;
   const quietBy = wait.closed === null ? null : doors.quietBy(wait.closed);
