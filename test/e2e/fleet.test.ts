@@ -51,7 +51,7 @@ test("a drain is started, shown, extended and lifted; of two one is to be named,
 
   assert.match(
     await home.done("drain", "extend", "--minutes", "60"),
-    /the drain stands until \d\d:\d\dZ, in (1h|59 min|60 min)/,
+    /the drain stands until (?:\d{4}-\d\d-\d\d )?\d\d:\d\dZ, in (1h|59 min|60 min)/,
   );
   await home.done("drain", "start", "--minutes", "5", "--reason", "another");
   await usage(["drain", "lift"], /2 drains stand: .*\(ann\)/);
