@@ -43,9 +43,11 @@ export class Beat {
   }
 
   async #reclaim(): Promise<void> {
-    const { steady, number } = this.#desk;
-    const { entries } = await steady.do((ledger) => ledger.reclaim(number));
-    for (const entry of entries) start(this.#desk, entry);
+    const { steady, number, runs } = this.#desk;
+    await runs.awaiting(async () => {
+      const { entries } = await steady.do((ledger) => ledger.reclaim(number));
+      for (const entry of entries) start(this.#desk, entry);
+    });
   }
 
   async #beat(): Promise<void> {

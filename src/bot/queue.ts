@@ -103,7 +103,8 @@ export class Queue {
 
   #isLost({ ask, holder, state }: Entry): boolean {
     const { runs, number } = this.#ports.desk;
-    return holder === number && state !== "handedOff" && !runs.isTouched(ask.id) && !runs.isLeft(ask.id);
+    if (runs.isAwaiting || runs.isTouched(ask.id) || runs.isLeft(ask.id)) return false;
+    return holder === number && state !== "handedOff";
   }
 
   /** Whether one that was let in by a bot which is gone may stand at the door still: whoever comes behind it waits for it. */

@@ -89,9 +89,8 @@ export class Runs {
   /** What began, ended or went back since the ledger was asked what it holds: its answer may be older. */
   readonly #touched = new Set<string>();
   readonly #left = new Set<string>();
-  /** What was given to this bot anew while it still had it in hand by an answer that came late. */
-  readonly #anew = new Set<string>();
   #admitting = 0;
+  #awaiting = 0;
   #isLetGo = false;
 
   /** Runs in hand, and admissions under way. */
@@ -119,13 +118,30 @@ export class Runs {
     return { count: coming.length, atDoor: coming.some(({ stage }) => stage === "door") };
   }
 
+  /** Whether an answer is under way that gives runs to this bot: until it is here, nobody else takes one of them in hand. */
+  get isAwaiting(): boolean {
+    return this.#awaiting > 0;
+  }
+
+  /** Counts a question whose answer gives runs to this bot, until they are in hand. */
+  async awaiting<T>(work: () => Promise<T>): Promise<T> {
+    this.#awaiting += 1;
+    try {
+      return await work();
+    } finally {
+      this.#awaiting -= 1;
+    }
+  }
+
   /** Counts an admission from its first step until what came of it is in hand. */
   async admitting<T>(work: () => Promise<T>): Promise<T> {
     this.#admitting += 1;
+    this.#awaiting += 1;
     try {
       return await work();
     } finally {
       this.#admitting -= 1;
+      this.#awaiting -= 1;
       this.#lookIdle();
     }
   }
@@ -133,7 +149,6 @@ export class Runs {
   /** Takes a run in hand; undefined when it is already, or nothing is taken any more. */
   take(entry: Entry): LiveRun | undefined {
     const { id } = entry.ask;
-    if (this.#live.has(id)) this.#anew.add(id);
     if (this.#isLetGo || this.#live.has(id)) return undefined;
     const run = new LiveRun(entry, () => this.#changed());
     this.#live.set(id, run);
@@ -146,7 +161,7 @@ export class Runs {
   drop(run: LiveRun, left: boolean): void {
     this.#live.delete(run.id);
     this.#touched.add(run.id);
-    if (!this.#anew.delete(run.id) && left) this.#left.add(run.id);
+    if (left) this.#left.add(run.id);
     this.#changed();
   }
 
