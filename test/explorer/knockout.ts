@@ -3,9 +3,9 @@
 import { SHIPPED, type Core } from "./shipped.ts";
 
 /** A guard, the functions without it, and what must go wrong for that very reason. */
-export interface Knockout {
+export interface GuardOf<C> {
   readonly guard: string;
-  readonly core: Core;
+  readonly core: C;
   /** The world whose steps can tell. */
   readonly world: string;
   readonly invariant: string;
@@ -13,6 +13,9 @@ export interface Knockout {
   readonly steps: number;
   readonly telling: RegExp;
 }
+
+/** A guard of the fleet. */
+export type Knockout = GuardOf<Core>;
 
 /** What ships, but for these. */
 export const without = (changes: Partial<Core>): Core => ({ ...SHIPPED, ...changes });

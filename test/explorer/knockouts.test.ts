@@ -1,29 +1,10 @@
-// Each guard of protocol.md's end is needed: without it the explorer finds a broken invariant, by a shortest path that
-// shows the guard's own reason. A guard that could be taken out unseen would be a guard or a model too many.
+// Each guard of protocol.md's end is needed: without it something goes wrong for its very reason.
 
-import assert from "node:assert/strict";
-import { test } from "node:test";
 import { KNOCKOUTS } from "./knockouts.ts";
-import { counterExampleText } from "./report.ts";
+import { testGuards } from "./knockoutTests.ts";
 import { REOPENING_KNOCKOUTS } from "./reopeningKnockouts.ts";
 import { REOPENINGS } from "./reopenings.ts";
 import { explore } from "./search.ts";
 import { WORLDS } from "./worlds.ts";
 
-const STATES = 600_000;
-
-for (const { guard, core, world, invariant, steps, telling } of [...KNOCKOUTS, ...REOPENING_KNOCKOUTS]) {
-  test(`without ${guard}, invariant ${invariant} is broken`, () => {
-    const where = [...WORLDS, ...REOPENINGS].find((one) => one.name === world);
-    assert.ok(where, `there is a world "${world}"`);
-    const { counterExample } = explore(core, where, { states: STATES, only: [invariant] });
-    assert.ok(counterExample, `nothing is broken in "${world}": the guard is not needed, or the world cannot tell`);
-    const text = counterExampleText(counterExample);
-    assert.equal(counterExample.invariant, invariant, text);
-    assert.ok(
-      counterExample.steps.some((step) => telling.test(step)),
-      `no step says ${telling}:\n${text}`,
-    );
-    assert.equal(counterExample.steps.length, steps, `the shortest way has another length:\n${text}`);
-  });
-}
+testGuards(explore, [...WORLDS, ...REOPENINGS], [...KNOCKOUTS, ...REOPENING_KNOCKOUTS]);

@@ -1,0 +1,8 @@
+// Each guard of the bot's door, its queue and its ledger is needed: without it something goes wrong for its very reason.
+
+import { testGuards } from "../knockoutTests.ts";
+import { BOT_KNOCKOUTS } from "./botKnockouts.ts";
+import { exploreBot } from "./botSearch.ts";
+import { BOT_WORLDS } from "./botWorlds.ts";
+
+testGuards(exploreBot, BOT_WORLDS, BOT_KNOCKOUTS);
