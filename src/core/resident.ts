@@ -171,11 +171,33 @@ export function endStep(store: ResidentStore, runId: string, seq: number): Stepp
   return row === undefined ? same(store, false) : { store: withoutRow(store, row), found: true };
 }
 
-/** An operation begins under a registration: `seq` moves, so that a release under way does not take the row from under it. */
-export function touchStep(store: ResidentStore, threadKey: string, runId: string | null): Stepped<Registration | null> {
+/** Who does something under a registration: which run of which thread, as which generation; null where that is not said. */
+export interface Touching {
+  readonly threadKey: string;
+  readonly runId: string;
+  readonly generation: number | null;
+}
+
+export type TouchFound =
+  | { readonly kind: "touched"; readonly row: Registration }
+  | { readonly kind: "oldGeneration"; readonly row: Registration }
+  | { readonly kind: "unregistered" };
+
+/**
+ * An operation begins under a registration: `seq` moves, so that a release under way does not take the row from under it,
+ * and numbers the operation. Who holds the run no more does nothing under it.
+ */
+export function touchStep(store: ResidentStore, { threadKey, runId, generation }: Touching): Stepped<TouchFound> {
   const row = store.rows.find((kept) => kept.threadKey === threadKey && kept.state === "running");
-  if (row === undefined || (runId !== null && row.runId !== runId)) return same(store, null);
-  return withRow(store, row);
+  if (row?.runId !== runId) return same(store, { kind: "unregistered" });
+  if (generation !== null && generation < row.generation) return same(store, { kind: "oldGeneration", row });
+  const written = withRow(store, row);
+  return { store: written.store, found: { kind: "touched", row: written.found } };
+}
+
+/** Whether a command may be started in the container of this boot: one that was meant for another may have run there. */
+export function mayStartIn(bootId: string, meantFor: string | null): boolean {
+  return meantFor === null || meantFor === bootId;
 }
 
 export type SealFound =

@@ -33,6 +33,8 @@ export const gitRef = z
   .max(250)
   .refine((text) => isPlainRef(text), "is no name of a branch, a tag or a commit");
 const setup = z.string().max(20_000).refine(noNul, "has a NUL");
+/** The number of what allowed a request, which its resident gave out in order; without one it is not judged. */
+const ticket = z.number().int().min(0).optional();
 /** On the stack's clock, as the agent is told it. */
 const graceMs = z.number().int().min(0).max(CLOCK.graceMs);
 /** An instant of the stack's clock. */
@@ -162,6 +164,7 @@ export const procRequest = z
     env: environment.optional(),
     /** Relative to the worktree; its root when absent. */
     cwd: z.string().max(1_000).refine(noNul, "has a NUL").optional(),
+    ticket,
   })
   .refine((ask) => (ask.command === undefined) !== (ask.shell === undefined), "names either command or shell")
   .refine((ask) => ask.command?.[0] !== "", "names an empty command");
@@ -220,8 +223,8 @@ const outputFrame = z.object({
 export const outputLine = z.union([outputFrame, procEnd.extend({ type: z.literal("end") }), heartbeatLine, errorLine]);
 export type OutputLine = z.infer<typeof outputLine>;
 
-/** POST /v1/procs/:id/stop and /v1/threads/:slug/stop */
-export const stopRequest = z.object({ graceMs });
+/** POST /v1/procs/:id/stop and /v1/threads/:slug/stop; only the second one judges a ticket. */
+export const stopRequest = z.object({ graceMs, ticket });
 /** Which pids were ended, and which outlived the bound (a process stuck in the kernel). */
 export const stopResult = z.object({ ended: z.array(z.number().int()), left: z.array(z.number().int()) });
 export type StopResult = z.infer<typeof stopResult>;
@@ -230,11 +233,24 @@ export type StopResult = z.infer<typeof stopResult>;
 export const fileQuery = z.object({ thread: threadKey, path: z.string().min(1).max(1_000).refine(noNul, "has a NUL") });
 export const fileContent = z.object({ path: z.string(), size: z.number().int(), data: z.base64() });
 export type FileContent = z.infer<typeof fileContent>;
-export const filePut = z.object({ data: z.base64(), executable: z.boolean().optional() });
-export const filePutResult = z.object({ path: z.string(), size: z.number().int(), created: z.boolean() });
+export const filePut = z.object({ data: z.base64(), executable: z.boolean().optional(), ticket });
+export const filePutResult = z.object({
+  path: z.string(),
+  size: z.number().int(),
+  created: z.boolean(),
+  /** How many processes of the thread were alive once the file stood, those that are about to begin among them. */
+  live: z.number().int().optional(),
+});
 export type FilePutResult = z.infer<typeof filePutResult>;
 
 /** POST /v1/push: the thread's branch, to where the mirror came from or to `remote` (a path or URL). */
-export const pushRequest = z.object({ thread: threadKey, remote: repositoryUrl.optional() });
+export const pushRequest = z.object({ thread: threadKey, remote: repositoryUrl.optional(), ticket });
 export const pushResult = z.object({ branch: z.string(), head: z.string(), remote: z.string() });
 export type PushResult = z.infer<typeof pushResult>;
+
+/**
+ * POST /v1/fence: everything of the thread that was allowed by a ticket of this number or an older one is taken back, and
+ * refused with TAKEN_BACK from now on. Answers the number that stands.
+ */
+export const fenceRequest = z.object({ thread: threadKey, ticket: z.number().int().min(0) });
+export const fenceResult = z.object({ ticket: z.number().int() });

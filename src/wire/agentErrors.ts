@@ -48,6 +48,11 @@ export const AGENT_ERRORS = {
   },
   GIT_FAILED: { status: 500, title: "git failed", next: "read the detail; the agent's log has the command" },
   NO_WORKTREE: { status: 409, title: "the thread has no worktree here", next: "attach first: POST /v1/worktrees" },
+  TAKEN_BACK: {
+    status: 409,
+    title: "what allowed this was taken back",
+    next: "attach again: the run was released or taken over meanwhile",
+  },
   SLUG_TAKEN: { status: 409, title: "another thread has this slug", next: "name the thread otherwise" },
   STILL_ALIVE: {
     status: 409,

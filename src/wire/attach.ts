@@ -74,10 +74,12 @@ export const attachLineSchema = z.discriminatedUnion("type", [
 ]);
 
 const ofRun = { resource: resourceSchema, threadKey: threadKeySchema, runId: idSchema };
+/** What is done by whoever holds the run: `generation` is its caller's, and not judged where it is not said. */
+const byHolder = { ...ofRun, generation: z.number().int().nonnegative().nullable().default(null) };
 
 /** `POST /exec`: starts the process once by its id, or finds it, and streams its output from these offsets (wire/agent.ts, output frames). */
 export const execBodySchema = z.object({
-  ...ofRun,
+  ...byHolder,
   procId: idSchema,
   command: z
     .array(plain(64 * 1024))
@@ -86,6 +88,8 @@ export const execBodySchema = z.object({
     .refine((argv) => argv[0] !== "", "names an empty command")
     .nullable()
     .default(null),
+  /** The container's boot in which the command may be started; not judged where it is not said. */
+  bootId: z.string().max(100).nullable().default(null),
   env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().refine(noNul, "has a NUL")).default({}),
   out: span.default(0),
   err: span.default(0),
@@ -116,7 +120,7 @@ export type DetachAnswer = z.infer<typeof detachAnswerSchema>;
 
 /** `POST /op`: what is done to a run in flight beside its processes' output. */
 export const opBodySchema = z.object({
-  ...ofRun,
+  ...byHolder,
   op: z.enum(["stop", "push", "status"], "must be stop, push or status"),
 });
 export type OpBody = z.infer<typeof opBodySchema>;
@@ -130,8 +134,12 @@ export const opAnswerSchema = z.object({
 
 /** `POST /read` and `POST /write`: one file inside the thread's worktree. */
 export const readBodySchema = z.object({ ...ofRun, runId: idSchema.nullable().default(null), path });
-export const writeBodySchema = z.object({ ...ofRun, path, data: z.base64() });
+export const writeBodySchema = z.object({ ...byHolder, path, data: z.base64() });
+export type WriteBody = z.infer<typeof writeBodySchema>;
 export const readAnswerSchema = z.object({ data: z.base64() });
+/** `live`: how many processes of the thread were alive once the file stood; an older agent does not say. */
+export const writeAnswerSchema = z.object({ data: z.base64(), live: z.number().optional() });
+export type WriteAnswer = z.infer<typeof writeAnswerSchema>;
 
 /** `POST /onboard`: a repository becomes a resident. */
 export const onboardBodySchema = z.object({

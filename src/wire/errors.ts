@@ -69,6 +69,11 @@ export const ERRORS = {
   },
   LEASE_SPENT: { status: 409, title: "The run's lease is over", next: "Ask again with a longer --lease." },
   NEEDS_ATTACH: { status: 409, title: "No run of this thread is registered", next: "Attach first." },
+  CONTAINER_REPLACED: {
+    status: 409,
+    title: "The container is another one than the command was meant for",
+    next: "Attach again, and ask what became of the process before anything is started.",
+  },
   DEPLOY_IN_PROGRESS: {
     status: 409,
     title: "Another deploy is under way",

@@ -149,7 +149,7 @@ export const ROUTES = {
     path: "/write",
     scopes: ["operator"],
     body: "writeBodySchema",
-    answers: "readAnswerSchema",
+    answers: "writeAnswerSchema",
     says: "Write one file of the thread's worktree.",
   },
   op: {

@@ -46,7 +46,7 @@ describe("the first start", () => {
     up = await home.up();
   });
 
-  test("it shows what is up, the sample, and what to type", () => {
+  test("it shows what is up, the sample, and what to type", async () => {
     const lines = up.out.split("\n");
     assert.match(lines[0] ?? "", /^tidegate \d+\.\d+\.\d+$/);
     assert.match(up.out, /^ {2}fleet {5}open {3}http:\/\/127\.0\.0\.1:\d+ {3}build .*generation 1$/m);
@@ -62,7 +62,7 @@ describe("the first start", () => {
     assert.match(up.out, /npx tidegate run sample -- sh -c/);
     assert.match(up.out, /echo 2 > sample\/VERSION; npx tidegate deploy all/);
     assert.match(up.out, /Stop: Ctrl-C/);
-    assert.match(up.out, /^\d\d:\d\d:\d\d {2}sample {4}onboarded$/m);
+    await up.says(/^\d\d:\d\d:\d\d {2}sample {4}onboarded$/m);
     assert.ok(
       lines.slice(0, 30).every((line) => line.length < 140 && !line.includes("\u001b")),
       "plain, and not too wide",
