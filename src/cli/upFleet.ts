@@ -73,7 +73,7 @@ async function ready(cli: Cli, supervisor: Supervisor, sample: boolean): Promise
   if (supervisor.isFirstStart && sample) await onboardSample(cli, access);
   const over = new AbortController();
   void supervisor.ended.then(() => over.abort());
-  const { fleet, events } = await readStatus(access, false);
+  const { fleet, bot, events } = await readStatus(access, false);
   const host = supervisor.status();
   const changed =
     supervisor.folder === null
@@ -84,7 +84,7 @@ async function ready(cli: Cli, supervisor: Supervisor, sample: boolean): Promise
   else {
     const stateFolder = `./${relative(cli.cwd, access.paths.state)}`;
     const { notes } = supervisor;
-    for (const line of startScreen({ version: cli.version, fleet, host, stateFolder, notes, changed }))
+    for (const line of startScreen({ version: cli.version, fleet, bot, host, stateFolder, notes, changed }))
       cli.output.data(line);
     for (const row of events.slice(-3)) cli.output.data(eventLine(row));
   }

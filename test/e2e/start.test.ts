@@ -60,7 +60,9 @@ describe("the first start", () => {
       /^ {2}state {5}\.\/\.tidegate \(tokens readable by you only\) {3}workerd \d+ {3}containers: /m,
     );
     assert.match(up.out, /npx tidegate run sample -- sh -c/);
-    assert.match(up.out, /echo 2 > sample\/VERSION; npx tidegate deploy all/);
+    assert.match(up.out, /^ {2}bot {7}0 in flight, 0 queued {3}http:\/\/127\.0\.0\.1:\d+$/m);
+    assert.match(up.out, /echo 2 > sample\/VERSION; npx tidegate deploy$/m);
+    assert.match(up.out, /npx tidegate ask date --repo sample --watch$/m);
     assert.match(up.out, /Stop: Ctrl-C/);
     await up.says(/^\d\d:\d\d:\d\d {2}sample {4}onboarded$/m);
     assert.ok(
