@@ -53,6 +53,11 @@ export const AGENT_ROUTES: Readonly<Record<string, ApiRoute>> = {
     asks: agent.stopRequest,
     answers: agent.stopResult,
   },
+  "POST /v1/fence": {
+    says: "Takes back what was allowed of a thread by a ticket up to this one: it is refused with TAKEN_BACK from now on.",
+    asks: agent.fenceRequest,
+    answers: agent.fenceResult,
+  },
   "POST /v1/procs": {
     says: "Starts a process once by its id; asked again it answers the same process.",
     asks: agent.procRequest,

@@ -12,6 +12,8 @@ const STATE_FILES: Readonly<Record<string, readonly string[]>> = {
   "src/node/stateFolder.ts": ["tidegate.jsonc", ".tidegate"],
   "src/embed/bundles.ts": [],
   "src/embed/image.ts": [],
+  "src/embed/trash.ts": [],
+  "src/embed/pruning.ts": [],
   "src/embed/workerd.ts": [],
   "src/embed/workerdConfig.ts": [],
   "src/embed/botProcess.ts": ["setpriv"],

@@ -151,14 +151,14 @@ export const STATE: readonly Kept[] = [
     key: "bundles/<…>/bundle.mjs",
     shape: "a Worker bundle under its content's hash",
     writer: "the first start, each deploy before its drain",
-    clearer: "a person",
+    clearer: "pruning: beyond the newest 30, and not served, pending or served before what is served",
   },
   { key: "images/lock", shape: "held by the kernel for who builds an image", writer: "a build", clearer: "its end" },
   {
     key: "images/<…>/agent.mjs",
     shape: "the agent's bundle",
     writer: "a build of this image",
-    clearer: "a build that fails; a person",
+    clearer: "a build that fails; pruning: beyond the newest 5, and none of the release's or of a container that runs",
   },
   {
     key: "images/<…>/bin/",
@@ -211,13 +211,19 @@ export const STATE: readonly Kept[] = [
     key: "log/agent-<…>.log",
     shape: "JSON lines of one container's agent",
     writer: "the agent",
-    clearer: "as above, at the next start",
+    clearer: "as above, at the next start; pruning: beyond the newest 20, once its container has no folder any more",
   },
   {
     key: "deploys/<…>.json",
     shape: { file: "src/wire/receipt.ts", schema: "receiptSchema" },
     writer: "the deployer, after each turn that says something new",
-    clearer: "a person; one that went on under a new drain is moved to that id",
+    clearer: "pruning: beyond the newest 200; one that went on under a new drain is moved to that id",
+  },
+  {
+    key: "trash/",
+    shape: "what pruning has taken away and is still being deleted",
+    writer: "pruning: once a release has landed, and at a start",
+    clearer: "the same pruning, else the next one",
   },
   {
     key: "deploys/lock",
@@ -246,7 +252,7 @@ export const CONTAINER: readonly Kept[] = [
     key: "before/",
     shape: "what the data was before the last rebuild",
     writer: "a rebuild",
-    clearer: "the next rebuild; offboarding",
+    clearer: "pruning: a week after the rebuild; the next rebuild; offboarding",
   },
   {
     key: "handover/token",

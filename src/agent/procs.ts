@@ -12,6 +12,7 @@ import { AgentError, errnoOf } from "./errors.ts";
 import { isAlive, ownStartTicks, statOf, type Family } from "./procfs.ts";
 import type { ProcPid, ProcRecords, ProcSpec } from "./procRecord.ts";
 import { slugOf } from "./slug.ts";
+import type { Tickets } from "./tickets.ts";
 
 /** What the processes need to know of worktrees. */
 export interface Workplace {
@@ -26,6 +27,7 @@ export interface ProcNeeds {
   readonly records: ProcRecords;
   readonly around: Surroundings;
   readonly workplace: Workplace;
+  readonly tickets: Tickets;
   readonly bootId: string;
   readonly clock: Clock;
   readonly machine: Clock;
@@ -85,10 +87,14 @@ export class Procs {
     }
   }
 
-  /** Starts a process, or answers the one that this id stands for. NOT_STARTED when the command cannot be started. */
+  /**
+   * Starts a process, or answers the one that this id stands for. NOT_STARTED when the command cannot be started. What is
+   * let in is in the table in the same step, so whoever takes its ticket back finds it there and may end it.
+   */
   async start(ask: ProcRequest): Promise<ProcView> {
     if (this.#stopping) throw new AgentError("STOPPING", "the container is being stopped");
     const spec = this.#specOf(ask);
+    this.#needs.tickets.judge(spec.slug, ask.ticket);
     let entry = this.#entries.get(ask.id);
     if (entry === undefined) {
       entry = newEntry(spec);
@@ -123,6 +129,12 @@ export class Procs {
   /** How many processes of a thread have no terminal record yet. */
   liveCount(slug: string): number {
     return [...this.#entries.values()].filter((entry) => entry.spec.slug === slug && !entry.end).length;
+  }
+
+  /** How many processes of a thread may still read what stands now: those that run, and those that are about to. */
+  aliveCount(slug: string): number {
+    const mine = [...this.#entries.values()].filter(({ spec, end, exited }) => spec.slug === slug && !end && !exited);
+    return mine.filter(({ pid }) => pid === undefined || isAlive(pid.pid, pid.startTicks)).length;
   }
 
   /** Ends one process and its family, and answers once its terminal record stands (or the bound has passed). */

@@ -2,6 +2,7 @@
 
 import type { Hono } from "hono";
 import {
+  fenceRequest,
   fileQuery,
   filePut,
   mirrorRequest,
@@ -58,11 +59,15 @@ function addRepositoryRoutes(app: Hono, needs: RouteNeeds): void {
       return { url: shownUrl(ask.url), ref: ask.ref ?? "HEAD", commit, created, prepared: key };
     });
   });
-  app.post("/v1/push", async (c) => c.json(await pushBranch(needs.workspace, await bodyOf(c, pushRequest))));
+  app.post("/v1/push", async (c) => {
+    const ask = await bodyOf(c, pushRequest);
+    needs.workspace.tickets.judge(slugOf(ask.thread), ask.ticket);
+    return c.json(await pushBranch(needs.workspace, ask));
+  });
 }
 
 function addWorktreeRoutes(app: Hono, needs: RouteNeeds): void {
-  const { worktrees, procs } = needs.workspace;
+  const { worktrees, procs, tickets } = needs.workspace;
   app.post("/v1/worktrees", async (c) => {
     const ask = await bodyOf(c, worktreeRequest);
     return await operationResponse(needs, async (report) => await worktrees.ensure(ask, report));
@@ -86,8 +91,14 @@ function addWorktreeRoutes(app: Hono, needs: RouteNeeds): void {
   );
   app.post("/v1/sweep", async (c) => c.json(await sweepWorktrees(needs.workspace, await bodyOf(c, sweepRequest))));
   app.post("/v1/threads/:slug/stop", async (c) => {
-    const { graceMs } = await bodyOf(c, stopRequest);
-    return c.json(await procs.stopThread(paramOf(c, "slug", threadSlug), graceMs));
+    const { graceMs, ticket } = await bodyOf(c, stopRequest);
+    const slug = paramOf(c, "slug", threadSlug);
+    tickets.judge(slug, ticket);
+    return c.json(await procs.stopThread(slug, graceMs));
+  });
+  app.post("/v1/fence", async (c) => {
+    const { thread, ticket } = await bodyOf(c, fenceRequest);
+    return c.json({ ticket: tickets.takeBack(slugOf(thread), ticket) });
   });
 }
 
@@ -120,7 +131,7 @@ function addProcRoutes(app: Hono, needs: RouteNeeds): void {
 }
 
 function addFileRoutes(app: Hono, needs: RouteNeeds): void {
-  const { worktrees } = needs.workspace;
+  const { worktrees, procs, tickets } = needs.workspace;
   app.get("/v1/files", async (c) => {
     const { thread, path } = queryOf(c, fileQuery);
     const { slug } = await worktrees.require(slugOf(thread));
@@ -128,11 +139,14 @@ function addFileRoutes(app: Hono, needs: RouteNeeds): void {
   });
   app.put("/v1/files", async (c) => {
     const { thread, path } = queryOf(c, fileQuery);
-    const { data, executable } = await bodyOf(c, filePut);
+    const { data, executable, ticket } = await bodyOf(c, filePut);
     const slug = slugOf(thread);
     const written = await worktrees.exclusively(slug, async () => {
       await worktrees.require(slug);
-      return await writeInside(worktrees.pathOf(slug), path, { data: Buffer.from(data, "base64"), executable });
+      // Judged in its turn: one that waited is behind whoever took its ticket back, and must not write over what came since.
+      tickets.judge(slug, ticket);
+      const put = await writeInside(worktrees.pathOf(slug), path, { data: Buffer.from(data, "base64"), executable });
+      return { ...put, live: procs.aliveCount(slug) };
     });
     await worktrees.touch(slug);
     return c.json(written);

@@ -14,6 +14,7 @@ import { ProcRecords } from "./procRecord.ts";
 import { Procs } from "./procs.ts";
 import { readRecord, writeRecord } from "./records.ts";
 import { claimFolder } from "./soleAgent.ts";
+import { Tickets } from "./tickets.ts";
 import { Worktrees } from "./worktrees.ts";
 
 export interface WorkspaceNeeds {
@@ -34,6 +35,7 @@ export interface Workspace {
   readonly worktrees: Worktrees;
   readonly records: ProcRecords;
   readonly procs: Procs;
+  readonly tickets: Tickets;
   readonly around: Surroundings;
 }
 
@@ -54,8 +56,10 @@ export async function openWorkspace(needs: WorkspaceNeeds): Promise<Workspace> {
   const prepared = new Prepared({ layout, git, locks, around, imageId: image.id, clock, machine });
   const worktrees = new Worktrees({ layout, git, locks, mirror, prepared, clock });
   const records = new ProcRecords(layout);
+  const tickets = new Tickets();
   const procs = new Procs({
     records,
+    tickets,
     around,
     bootId,
     clock,
@@ -71,7 +75,7 @@ export async function openWorkspace(needs: WorkspaceNeeds): Promise<Workspace> {
     },
   });
   await procs.recover();
-  return { layout, git, mirror, prepared, worktrees, records, procs, around };
+  return { layout, git, mirror, prepared, worktrees, records, procs, tickets, around };
 }
 
 /** The mark of this data folder's processes: random, made once, the same for every boot. */

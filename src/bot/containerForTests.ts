@@ -2,7 +2,8 @@
 // they said; its files are those of the threads' worktrees.
 
 import { REAL } from "#core/budgets.ts";
-import { execBodySchema, writeBodySchema, type ExecBody } from "#wire/attach.ts";
+import { mayStartIn } from "#core/resident.ts";
+import { execBodySchema, opBodySchema, writeBodySchema, type ExecBody } from "#wire/attach.ts";
 import { refusal, type FakeFleet } from "#client/clientForTests.ts";
 
 interface Process {
@@ -76,22 +77,27 @@ export class Container {
   }
 
   #stop(body: unknown): Response {
-    const { runId } = execBodySchema.pick({ runId: true }).parse(body);
+    const { runId, generation } = opBodySchema.parse(body);
+    if (this.#server.isOld({ runId, generation })) return refusal("OLD_GENERATION");
     for (const process of this.processes)
       if (process.runId === runId) this.finish(process, { cause: "stopped", exit: null, signal: "SIGTERM" });
     return Response.json({ op: "stop", processes: [], work: null, said: "" });
   }
 
   #write(body: unknown): Response {
-    const { threadKey, runId, path, data } = writeBodySchema.parse(body);
+    const { threadKey, runId, generation, path, data } = writeBodySchema.parse(body);
     if (!this.#server.registered.has(runId)) return refusal("NEEDS_ATTACH");
+    if (this.#server.isOld({ runId, generation })) return refusal("OLD_GENERATION");
     this.files.set(`${threadKey}/${path}`, Buffer.from(data, "base64").toString());
-    return Response.json({ data });
+    const live = this.processes.filter((one) => one.runId === runId && one.end === null).length;
+    return Response.json({ data, live });
   }
 
   #exec(body: ExecBody, signal: AbortSignal): Response {
-    const { procId: id, runId, command, env } = body;
+    const { procId: id, runId, generation, command, bootId: meantFor, env } = body;
     if (!this.#server.registered.has(runId)) return refusal("NEEDS_ATTACH");
+    if (this.#server.isOld({ runId, generation })) return refusal("OLD_GENERATION");
+    if (command !== null && !mayStartIn(this.#server.bootId, meantFor)) return refusal("CONTAINER_REPLACED");
     let process = this.processes.find((one) => one.id === id);
     if (process === undefined) {
       if (command === null) return refusal("NO_SUCH_PROCESS");

@@ -1,7 +1,16 @@
 // What closes the bot's doors: its copy of a deploy's drain, in memory and with ends of its own, the fleet's drains as the
 // one watch tells them, and what a refused attach has taught. Whoever waits at a door is told at each change.
 
-import { doorOf, metOf, nextOpening, settleCopy, type Closed, type Met } from "#core/door.ts";
+import {
+  closersOf,
+  doorOf,
+  metOf,
+  nextOpening,
+  settleCopy,
+  type Closed,
+  type DoorFacts,
+  type Met,
+} from "#core/door.ts";
 import {
   decideDrain,
   decideLift,
@@ -96,8 +105,12 @@ export class Doors {
 
   /** What closes this repository's door, null while it is open. */
   closed(resource: string): Closed | null {
-    const met = this.#met.get(resource) ?? null;
-    return doorOf({ copy: this.#copy, fleet: this.#fleet(), met, resource }, this.#now());
+    return doorOf(this.#facts(resource), this.#now());
+  }
+
+  /** Everything that closes it, what ends last first. */
+  closers(resource: string): readonly Closed[] {
+    return closersOf(this.#facts(resource), this.#now());
   }
 
   /** When what this door is closed by is over, where it ends with the last run in flight; null where nobody can say. */
@@ -156,6 +169,10 @@ export class Doors {
 
   #now(): Instant {
     return this.#ports.clock.now();
+  }
+
+  #facts(resource: string): DoorFacts {
+    return { copy: this.#copy, fleet: this.#fleet(), met: this.#met.get(resource) ?? null, resource };
   }
 
   #fleet(): readonly Drain[] {

@@ -250,7 +250,7 @@ test("a queued ask that is stopped is out of the queue, and its wait is noted", 
   const response = await request(living, `POST /runs/${one.id}/stop`, { body: { key: "stop-1" } });
   assert.deepEqual(await response.json(), { now: world.clock.now(), id: one.id, kind: "ended" });
   await world.clock.settle();
-  assert.equal(living.bot.queue.size, 1);
+  assert.equal(living.bot.queue.waits.size, 1);
   const run = await world.ledger.run(one.id);
   assert.deepEqual(
     [run.ended?.verdict.ending, run.notes.map(({ kind, ms }) => [kind, ms])],

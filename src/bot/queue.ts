@@ -7,6 +7,7 @@ import type { Instant } from "#core/time.ts";
 import { doorsFor, tellQueued } from "./dispatcher/admission.ts";
 import type { Desk } from "./dispatcher/desk.ts";
 import { start } from "./dispatcher/pipeline.ts";
+import { Waits } from "./waits.ts";
 
 /** What is told of a look: the first instant at which runs of a silent bot are free. */
 export interface QueuePorts {
@@ -19,7 +20,8 @@ const isLive = (entry: Entry): boolean => entry.state !== "queued";
 /** The pump of one bot. */
 export class Queue {
   readonly #ports: QueuePorts;
-  #queued: ReadonlySet<string> = new Set();
+  /** Who waits, and has waited under which drain. */
+  readonly waits: Waits;
   #looking: Promise<void> | null = null;
   #again = false;
   #stopped = false;
@@ -27,11 +29,12 @@ export class Queue {
 
   constructor(ports: QueuePorts) {
     this.#ports = ports;
-  }
-
-  /** How many asks waited at the last look. */
-  get size(): number {
-    return this.#queued.size;
+    const { doors, runs, parts } = ports.desk;
+    this.waits = new Waits({
+      closers: (resource) => doors.closers(resource),
+      isInHand: (id) => runs.get(id) !== undefined || runs.isTouched(id),
+      now: () => parts.clock.now(),
+    });
   }
 
   /** Looks from now on at every change of a door or a run. */
@@ -65,6 +68,7 @@ export class Queue {
         await this.#look();
       } catch (error) {
         // The ledger is away, or this bot is over: the next heartbeat looks again, or there is none.
+        this.waits.unread();
         this.#ports.desk.parts.log("warn", "the queue cannot be looked at", { error });
         return;
       }
@@ -74,11 +78,12 @@ export class Queue {
   async #look(): Promise<void> {
     const { desk } = this.#ports;
     desk.runs.beginLook();
+    this.waits.beginLook();
     const { entries } = await desk.steady.once((ledger) => ledger.entries());
     this.#adopt(entries);
     const queued = entries.filter((entry) => !isLive(entry));
-    this.#queued = new Set(queued.map(({ ask }) => ask.id));
-    for (const id of desk.told.keys()) if (!this.#queued.has(id) && !desk.runs.isTouched(id)) desk.told.delete(id);
+    this.waits.looked(entries);
+    for (const id of desk.told.keys()) if (!this.waits.has(id) && !desk.runs.isTouched(id)) desk.told.delete(id);
     for (const resource of new Set(queued.map(({ ask }) => ask.resource))) {
       const mine = queued.filter(({ ask }) => ask.resource === resource);
       const gone = this.#isHeldElsewhere(resource, entries) ? new Set<string>() : await this.#dispatch(resource, mine);
@@ -141,7 +146,10 @@ export class Queue {
       if (closed !== null && waiting.every(({ ask }) => ask.parent === null)) return null;
       const body = { resource, doors: doorsFor(desk, closed) };
       const { entry } = await desk.steady.once((ledger) => ledger.dispatch(body));
-      if (entry !== null) start(desk, entry);
+      if (entry !== null) {
+        this.waits.started(entry.ask.id);
+        start(desk, entry);
+      }
       return entry;
     });
   }

@@ -106,6 +106,22 @@ test("lists and one run are read, and what is not asked for is not in the query"
   ]);
 });
 
+test("who waits under a drain is read where it is told, and what of it cannot be read is none", async () => {
+  const lifted = { now: NOW, kind: "lifted", deferredUntil: null, remaining: [] };
+  const asked = async (queued: unknown) =>
+    (
+      await botAnswering(() => Response.json({ ...lifted, queued })).bot.undrain({
+        id: "drain-1",
+        outcome: "none",
+        force: false,
+      })
+    ).queued;
+  const { id, resource, threadKey, askedAt } = CARD;
+  const one = { id, resource, threadKey, by: "lee", askedAt, cause: "deploy", leftAt: null, ended: false };
+  assert.deepEqual(await asked({ asks: [one], total: 3 }), { asks: [one], total: 3 });
+  assert.equal(await asked({ asks: [{ ...one, cause: "of a later build" }], total: 1 }), null);
+});
+
 test("its door is the drain bearer's, and its health is everybody's", async () => {
   const at = botAnswering(() => Response.json({ now: NOW, kind: "lifted", deferredUntil: null, remaining: [] }));
   assert.deepEqual((await at.bot.undrain({ id: "drain-1", outcome: "none", force: false })).held, []);

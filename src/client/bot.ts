@@ -5,7 +5,9 @@ import type * as z from "zod";
 import { REAL } from "#core/budgets.ts";
 import {
   askAnswerSchema,
+  botDrainAnswerSchema,
   botHealthSchema,
+  botUndrainAnswerSchema,
   BOT_ROUTES,
   cardEventSchema,
   messageAnswerSchema,
@@ -14,7 +16,9 @@ import {
   runListSchema,
   type AskAnswer,
   type askBodySchema,
+  type BotDrainAnswer,
   type BotHealth,
+  type BotUndrainAnswer,
   type MessageAnswer,
   type messageBodySchema,
   type OutputEvent,
@@ -24,7 +28,7 @@ import {
   type RunsQuery,
   type ToldCard,
 } from "#wire/bot.ts";
-import { drainAnswerSchema, undrainAnswerSchema, type DrainBody, type UndrainBody } from "#wire/drain.ts";
+import type { DrainBody, UndrainBody } from "#wire/drain.ts";
 import type { Route } from "#wire/routes.ts";
 import { queryOf } from "./query.ts";
 import { toldOf, type Told } from "./sse.ts";
@@ -41,9 +45,9 @@ export type MessageWish = z.input<typeof messageBodySchema>;
  */
 export interface BotClient {
   health(signal?: AbortSignal): Promise<BotHealth>;
-  /** Closes or renews the copy of a deploy's drain. */
-  drain(body: DrainBody, signal?: AbortSignal): Promise<z.infer<typeof drainAnswerSchema>>;
-  undrain(body: UndrainBody, signal?: AbortSignal): Promise<z.infer<typeof undrainAnswerSchema>>;
+  /** Closes or renews the copy of a deploy's drain; this and its lift answer who waits in the queue under it. */
+  drain(body: DrainBody, signal?: AbortSignal): Promise<BotDrainAnswer>;
+  undrain(body: UndrainBody, signal?: AbortSignal): Promise<BotUndrainAnswer>;
   ask(body: AskWish, signal?: AbortSignal): Promise<AskAnswer>;
   /** What is live, in the order of arrival, and a page of what has ended, newest first. */
   runs(query?: Partial<RunsQuery>, wishes?: Pick<Call, "signal" | "boundMs">): Promise<RunList>;
@@ -79,8 +83,8 @@ export function botClient(transport: Transport): BotClient {
   const { ask, drain, events, healthz, output, run, runs, steer, stop, undrain } = BOT_ROUTES;
   return {
     health: (signal) => call(transport, healthz, botHealthSchema, { signal }),
-    drain: (body, signal) => call(transport, drain, drainAnswerSchema, { body, signal }),
-    undrain: (body, signal) => call(transport, undrain, undrainAnswerSchema, { body, signal }),
+    drain: (body, signal) => call(transport, drain, botDrainAnswerSchema, { body, signal }),
+    undrain: (body, signal) => call(transport, undrain, botUndrainAnswerSchema, { body, signal }),
     ask: (body, signal) => call(transport, ask, askAnswerSchema, { body, signal }),
     runs: (query = {}, wishes = {}) => call(transport, runs, runListSchema, { ...wishes, query: queryOf(query) }),
     run: (id, signal) => call(transport, ofRun(run, id), runDetailSchema, { signal }),

@@ -169,6 +169,8 @@ export class FakeFleet {
   readonly asked: { readonly path: string; readonly body: unknown }[] = [];
   readonly sockets: FakeSocket[] = [];
   readonly registered = new Set<string>();
+  /** By which generation each run was attached last. */
+  readonly generations = new Map<string, number>();
   readonly admitted: string[] = [];
   readonly answers = new Map<string, Answer>();
   bootId = "boot1";
@@ -280,12 +282,19 @@ export class FakeFleet {
     const isChild = body.parent !== null && this.registered.has(body.parent);
     if (closing !== undefined && !again && !isChild)
       return refusal("DRAINING", { draining: closing, quietBy: this.quietBy });
+    if (this.isOld(body)) return refusal("OLD_GENERATION");
     this.registered.add(body.runId);
+    this.generations.set(body.runId, body.generation);
     if (!again) this.admitted.push(body.runId);
     return lines([
       { type: "progress", line: "making it" },
       { type: "binding", binding: this.binding(body, again) },
     ]);
+  }
+
+  /** Whether a newer generation of the run is attached. */
+  isOld({ runId, generation }: { readonly runId: string; readonly generation: number | null }): boolean {
+    return this.registered.has(runId) && generation !== null && generation < (this.generations.get(runId) ?? 0);
   }
 
   binding(body: AttachBody, again: boolean): object {

@@ -4,9 +4,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MINUTE } from "#core/time.ts";
+import { opBodySchema } from "#wire/attach.ts";
 import { askOf, endLine, frame, lines, refusal, scene, type Scene } from "./clientForTests.ts";
 import { execute, type Hold, type WorkEvents } from "./execution.ts";
 import { execs } from "./runForTests.ts";
+
+const GENERATION = 3;
 
 interface Taken {
   readonly stop: AbortController;
@@ -22,7 +25,8 @@ async function take(at: Scene, from: Hold["from"], resumes = 9, more: Partial<Wo
   let end: unknown;
   let minted = from === null ? 0 : 1;
   const mintId = (prefix: string): string => `${prefix}-run-one-${(minted += 1)}`;
-  const attached = await at.attach(askOf("run-one"), { leaseUntil: null, signal: stop.signal });
+  const whose = { ...askOf("run-one"), generation: GENERATION };
+  const attached = await at.attach(whose, { leaseUntil: null, signal: stop.signal });
   const stands = ({ procId, bootId, out, err }: { procId: string; bootId: string; out: number; err: number }): string =>
     `${procId}@${bootId} ${out}:${err}`;
   const text = new TextDecoder();
@@ -40,7 +44,7 @@ async function take(at: Scene, from: Hold["from"], resumes = 9, more: Partial<Wo
     ...more,
   };
   const ports = { fleet: at.fleet, attach: at.attach, clock: at.clock, real: at.clock, mintId, signalNumber: () => 15 };
-  const ask = { ...askOf("run-one"), command: ["date"], resume: ["go", "on"], env: {} };
+  const ask = { ...whose, command: ["date"], resume: ["go", "on"], env: {} };
   const hold = { from, resumes, leave: leave.signal };
   void execute(ports, ask, events, { attached, stop: stop.signal, hold }).then(
     (verdict) => (end = verdict),
@@ -64,6 +68,7 @@ test("it goes on where the other one stood, and each byte comes with where the r
   ]);
   const [asked] = at.server.execs();
   assert.deepEqual([asked?.procId, asked?.out, asked?.err, asked?.command], ["p-run-one-1", 4, 1, ["date"]]);
+  assert.deepEqual([asked?.generation, asked?.bootId], [GENERATION, "boot1"]);
 });
 
 test("in a later boot its process is asked after and never started again; it is resumed under the next id", async () => {
@@ -98,6 +103,73 @@ test("a process that was never heard of begins anew where the container is a lat
   );
   const run = await take(at, null);
   assert.deepEqual(run.said, ["begin p-run-one-1@boot1 0:0", "begin p-run-one-1@boot2 0:0"]);
+});
+
+/** What each exec asked for: the process, its command, and the boot in which that may be started. */
+const asks = (at: Scene): unknown[] =>
+  at.server.execs().map(({ procId, command, bootId }) => [procId, command, bootId]);
+
+const replacedBeforeIt: readonly (readonly [says: string, from: Hold["from"], rest: unknown[], said: string[]])[] = [
+  [
+    "one that was never heard of begins there",
+    null,
+    [["p-run-one-1", ["date"], "boot2"]],
+    ["begin p-run-one-1@boot1 0:0", "begin p-run-one-1@boot2 0:0"],
+  ],
+  [
+    "one that may have run is resumed",
+    { ...stood, out: 0, err: 0 },
+    [["p-run-one-2", ["go", "on"], "boot2"]],
+    ["begin p-run-one-1@boot1 0:0", "replaced go on", "begin p-run-one-2@boot2 0:0"],
+  ],
+];
+for (const [says, from, rest, said] of replacedBeforeIt)
+  test(`a container that is replaced between attach and exec starts nothing by it: ${says}`, async () => {
+    const at = scene();
+    execs(
+      at,
+      () => {
+        at.server.bootId = "boot2";
+        return refusal("CONTAINER_REPLACED");
+      },
+      () => refusal("NO_SUCH_PROCESS"),
+      () => lines([endLine("exited", { bootId: "boot2" })]),
+    );
+    const run = await take(at, from);
+    assert.deepEqual(run.end(), { kind: "finished", exit: 0, signal: null });
+    assert.deepEqual(asks(at), [["p-run-one-1", ["date"], "boot1"], ["p-run-one-1", null, null], ...rest]);
+    assert.deepEqual(run.said, said);
+    assert.equal(at.server.count("/attach"), 2);
+  });
+
+test("a process is heard of once its exec is answered: whatever the stream says, it is not started a second time", async () => {
+  const at = scene();
+  const found: string[] = [];
+  execs(
+    at,
+    () => {
+      at.server.bootId = "boot2";
+      return lines([], "cut");
+    },
+    () => refusal("NO_SUCH_PROCESS"),
+    () => lines([endLine("exited", { bootId: "boot2" })]),
+  );
+  const run = await take(at, null, 9, { onFound: () => void found.push(`after ${at.server.count("/exec")}`) });
+  assert.deepEqual(run.said, ["begin p-run-one-1@boot1 0:0", "replaced go on", "begin p-run-one-2@boot2 0:0"]);
+  assert.deepEqual(found, ["after 1", "after 3"]);
+});
+
+test("a run that a newer generation holds is left to it, refused at its exec or at its next attach", async () => {
+  const execAsked = scene();
+  execs(execAsked, () => refusal("OLD_GENERATION"));
+  assert.deepEqual((await take(execAsked, stood)).end(), { kind: "left" });
+  const attachAsked = scene();
+  execs(attachAsked, () => {
+    attachAsked.server.answers.set("/attach", () => refusal("OLD_GENERATION"));
+    return lines([], "cut");
+  });
+  assert.deepEqual((await take(attachAsked, stood)).end(), { kind: "left" });
+  for (const at of [execAsked, attachAsked]) assert.equal(at.server.count("/op") + at.server.count("/detach"), 0);
 });
 
 test("it is resumed as often as its holder says, and no more", async () => {
@@ -138,6 +210,11 @@ test("a run that is being stopped is left too: whoever holds it next stops it", 
   run.stop.abort(new Error("stop"));
   await at.clock.settle();
   assert.equal(run.end(), undefined, "what it still says is read");
+  const stops = at.server.asked.filter(({ path }) => path === "/op").map(({ body }) => opBodySchema.parse(body));
+  assert.deepEqual(
+    stops.map(({ op, generation }) => [op, generation]),
+    [["stop", GENERATION]],
+  );
   run.leave.abort();
   await at.clock.settle();
   assert.deepEqual(run.end(), { kind: "left" });

@@ -43,6 +43,8 @@ export interface WorkEvents extends Sink {
   readonly onProgress: (line: string) => void;
   /** A process is about to be started or followed under this id, in this boot: nothing of it is asked for before. */
   readonly onBegin?: (reading: Readonly<Reading>) => Promise<void>;
+  /** The process is there: it was begun just now, or found. */
+  readonly onFound?: () => void;
   /** Its processes are being ended. */
   readonly onEnding?: (how: "stopped" | "leaseSpent") => void;
   /** The stream was cut and the run attaches again. */
@@ -162,7 +164,13 @@ class Execution {
     if (this.#end !== null) return { kind: this.#end };
     if (!(error instanceof TidegateError)) throw error;
     if (error.problem.code === "LEASE_SPENT") return { kind: "leaseSpent" };
-    return { kind: "failed", why: `${error.message}. ${error.problem.next}` };
+    const why = `${error.message}. ${error.problem.next}`;
+    return error.problem.code === "OLD_GENERATION" ? this.#superseded(why) : { kind: "failed", why };
+  }
+
+  /** A newer generation has the run: it is left where there is a next one to leave it to. */
+  #superseded(why: string): Outcome {
+    return this.#hold === null ? { kind: "failed", why } : { kind: "left" };
   }
 
   /** A process of this run, in the container as it is now. */
@@ -193,10 +201,11 @@ class Execution {
   }
 
   #follow(reading: Reading): Promise<Followed> {
-    const { resource, threadKey, runId, env } = this.#ask;
+    const { resource, threadKey, runId, generation, env } = this.#ask;
     // In a later boot the process is asked after, not started: it may have ended there, and its record says how.
-    const ask = { resource, threadKey, runId, env, command: this.#isIn(reading) ? reading.command : null };
-    return follow(this.#ports.fleet, ask, reading, { sink: this.#events, signal: this.#gone.signal });
+    const ask = { resource, threadKey, runId, generation, env, command: this.#isIn(reading) ? reading.command : null };
+    const wishes = { sink: this.#events, signal: this.#gone.signal, onFound: () => this.#events.onFound?.() };
+    return follow(this.#ports.fleet, ask, reading, wishes);
   }
 
   /** Whether the container is still of the boot that the process was begun in. */
@@ -219,6 +228,8 @@ class Execution {
         return "goOn";
       case "notStarted":
         return { kind: "notStarted", why: followed.why };
+      case "superseded":
+        return this.#superseded(followed.why);
       case "failed":
         return { kind: "failed", why: followed.why };
     }
@@ -313,9 +324,9 @@ class Execution {
     this.#end = how;
     this.#events.onEnding?.(how);
     this.#ending.abort(new Error(how));
-    const { resource, threadKey, runId } = this.#ask;
+    const { resource, threadKey, runId, generation } = this.#ask;
     try {
-      await this.#ports.fleet.op({ resource, threadKey, runId, op: "stop" });
+      await this.#ports.fleet.op({ resource, threadKey, runId, generation, op: "stop" });
       await this.#ports.real.sleep(REAL.processGoneMs, this.#over.signal);
     } catch {
       // The container or the fleet is away: the release ends what is left, and says so when it cannot.

@@ -10,6 +10,7 @@ import {
   onboardLineSchema,
   opAnswerSchema,
   readAnswerSchema,
+  writeAnswerSchema,
   type AttachBody,
   type Binding,
   type DetachAnswer,
@@ -19,6 +20,8 @@ import {
   type OnboardLine,
   type OpBody,
   type RebuildBody,
+  type WriteAnswer,
+  type WriteBody,
 } from "#wire/attach.ts";
 import {
   drainAnswerSchema,
@@ -44,11 +47,23 @@ export interface AttachHooks {
   readonly onProgress?: ((line: string) => void) | undefined;
 }
 
+/** What an exec tells while it is under way. */
+export interface ExecHooks {
+  readonly signal?: AbortSignal | undefined;
+  /** The process is there: it was begun by this, or found. */
+  readonly onFound?: (() => void) | undefined;
+}
+
 /** Which run something is asked about. */
 export interface OfRun {
   readonly resource: string;
   readonly threadKey: string;
   readonly runId: string;
+}
+
+/** Which run something is done to, and as which generation of whoever holds it. */
+export interface OfHeldRun extends OfRun {
+  readonly generation: number;
 }
 
 /** Which resident something was done to. */
@@ -83,11 +98,11 @@ export interface FleetClient {
   audit(wishes?: { readonly after?: number; readonly limit?: number }): Promise<readonly AuditRow[]>;
   attach(body: AttachBody, hooks?: AttachHooks): Promise<Binding>;
   /** Streams a process's output. It ends without an `end` line when the stream was cut off in an orderly way. */
-  exec(body: ExecBody, signal?: AbortSignal): AsyncGenerator<OutputLine, void, void>;
+  exec(body: ExecBody, hooks?: ExecHooks): AsyncGenerator<OutputLine, void, void>;
   detach(body: DetachBody): Promise<DetachAnswer>;
   op(body: OpBody): Promise<OpSaid>;
   read(body: OfRun & { readonly path: string }): Promise<{ readonly data: string }>;
-  write(body: OfRun & { readonly path: string; readonly data: string }): Promise<{ readonly data: string }>;
+  write(body: WriteBody): Promise<WriteAnswer>;
   onboard(body: OnboardBody, hooks?: AttachHooks): Promise<Onboarded>;
   /** A new container with a fresh mirror; `force` ends the runs in flight there first. */
   rebuild(body: RebuildBody, hooks?: AttachHooks): Promise<Onboarded>;
@@ -136,9 +151,10 @@ async function made(
 async function* executed(
   transport: Transport,
   body: ExecBody,
-  signal?: AbortSignal,
+  { signal, onFound }: ExecHooks,
 ): AsyncGenerator<OutputLine, void, void> {
   const response = await open(transport, "exec", { body, signal, boundMs: REAL.frontHoldMs });
+  onFound?.();
   yield* linesOf(transport, response, outputLine, signal);
 }
 
@@ -164,11 +180,11 @@ export function fleetClient(transport: Transport): FleetClient {
     releaseHold: (body) => post("releaseHold", releaseHoldAnswerSchema, body),
     audit: async (query = {}) => (await call(transport, "audit", auditSchema, { query: { ...query } })).rows,
     attach: (body, hooks = {}) => attached(transport, body, hooks),
-    exec: (body, signal) => executed(transport, body, signal),
+    exec: (body, hooks = {}) => executed(transport, body, hooks),
     detach: (body) => post("detach", detachAnswerSchema, body, ENDING_MS),
     op: (body) => post("op", opAnswerSchema, body, ENDING_MS),
     read: (body) => post("read", readAnswerSchema, body),
-    write: (body) => post("write", readAnswerSchema, body),
+    write: (body) => post("write", writeAnswerSchema, body),
     onboard: (body, hooks = {}) => made(transport, "onboard", body, hooks),
     rebuild: (body, hooks = {}) => made(transport, "rebuild", body, hooks),
     offboard: (resource) => post("offboard", ofResourceSchema, { resource }, ENDING_MS),

@@ -3,14 +3,14 @@
 
 import type { OutputLine, ProcEnd } from "#wire/agent.ts";
 import { TidegateError } from "#wire/errors.ts";
-import type { FleetClient, OfRun } from "./fleet.ts";
+import type { FleetClient, OfHeldRun } from "./fleet.ts";
 import { isUnreachable } from "./transport.ts";
 
 /** Where the caller's reading of a process stands. */
 export interface Reading {
   readonly procId: string;
   readonly command: readonly string[];
-  /** The container's boot that it was started in, as far as the caller knows. */
+  /** The container's boot that it was started in, as far as the caller knows; it is started in no other one. */
   bootId: string;
   /** Whether the process has ever been heard of: from then on it is not started a second time. */
   heard: boolean;
@@ -31,6 +31,8 @@ export type Followed =
   | { readonly kind: "cut"; readonly heard: boolean; readonly why: string }
   | { readonly kind: "unregistered" }
   | { readonly kind: "noProcess" }
+  /** A newer generation of the caller holds the run. */
+  | { readonly kind: "superseded"; readonly why: string }
   | { readonly kind: "notStarted"; readonly why: string }
   | { readonly kind: "failed"; readonly why: string };
 
@@ -56,6 +58,7 @@ function meaningOf(code: string, detail: string, heard: boolean): Followed {
     case "AGENT_FAILED":
     case "UNREADABLE":
     case "INTERNAL":
+    case "CONTAINER_REPLACED":
       return { kind: "cut", heard, why: detail };
     case "NEEDS_ATTACH":
       return { kind: "unregistered" };
@@ -64,6 +67,8 @@ function meaningOf(code: string, detail: string, heard: boolean): Followed {
       return { kind: "noProcess" };
     case "NOT_STARTED":
       return { kind: "notStarted", why: detail };
+    case "OLD_GENERATION":
+      return { kind: "superseded", why: detail };
     default:
       return { kind: "failed", why: detail };
   }
@@ -72,24 +77,28 @@ function meaningOf(code: string, detail: string, heard: boolean): Followed {
 /** Starts or finds the process and follows it until its end or until the stream is cut; rejects only with the signal's reason. */
 export async function follow(
   fleet: FleetClient,
-  ask: OfRun & { readonly command: readonly string[] | null; readonly env: Readonly<Record<string, string>> },
+  ask: OfHeldRun & { readonly command: readonly string[] | null; readonly env: Readonly<Record<string, string>> },
   reading: Reading,
-  wishes: { readonly sink: Sink; readonly signal: AbortSignal },
+  wishes: { readonly sink: Sink; readonly signal: AbortSignal; readonly onFound: () => void },
 ): Promise<Followed> {
   const { procId, out, err } = reading;
   const body = {
     ...ask,
     command: ask.command === null ? null : [...ask.command],
+    bootId: ask.command === null ? null : reading.bootId,
     env: { ...ask.env },
     procId,
     out,
     err,
   };
+  const onFound = (): void => {
+    reading.heard = true;
+    wishes.onFound();
+  };
   let heard = false;
   try {
-    for await (const line of fleet.exec(body, wishes.signal)) {
+    for await (const line of fleet.exec(body, { signal: wishes.signal, onFound })) {
       if ("s" in line) {
-        reading.heard = true;
         heard = (await take(reading, line, wishes.sink)) || heard;
       } else if (line.type === "end") {
         const { type: _, ...end } = line;
@@ -99,7 +108,6 @@ export async function follow(
       } else if (line.type === "error") {
         return meaningOf(line.code, `${line.title}: ${line.detail}`, heard);
       } else {
-        reading.heard = true;
         heard = true;
       }
     }

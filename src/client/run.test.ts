@@ -158,6 +158,15 @@ for (const [name, answer] of [
   });
 }
 
+test("a run with nobody to leave it to fails where a newer generation holds it, and says so", async () => {
+  const at = scene();
+  execs(at, () => refusal("OLD_GENERATION"));
+  const run = call(at, { generation: 2 });
+  await at.clock.settle();
+  const verdict = run.end()?.verdict;
+  assert.match(verdict?.kind === "failed" ? verdict.why : "", /A newer generation holds this run/);
+});
+
 test("a command that a signal ended exits 128 + its number", async () => {
   const at = scene();
   execs(at, () => lines([endLine("signalled", { exit: null, signal: "SIGTERM" })]));

@@ -55,9 +55,9 @@ function attach(ports: WorkPorts, ask: RunAsk, events: RunEvents, stop: AbortSig
 }
 
 async function pushed(ports: WorkPorts, ask: RunAsk): Promise<RunEnd["pushed"]> {
-  const { resource, threadKey, runId } = ask;
+  const { resource, threadKey, runId, generation } = ask;
   try {
-    const { said } = await ports.fleet.op({ resource, threadKey, runId, op: "push" });
+    const { said } = await ports.fleet.op({ resource, threadKey, runId, generation, op: "push" });
     return { ok: true, said };
   } catch (error) {
     if (!(error instanceof TidegateError)) throw error;

@@ -77,11 +77,17 @@ export const LIMIT = {
   /** Small appends share a row of this size. */
   outputRowBytes: 16 * 1024,
   receipts: 200,
+  /** What an embedded host keeps on its disk, but for what is in use: bundles of three parts, images, logs of agents. */
+  bundlesOnDisk: 30,
+  imagesOnDisk: 5,
+  logsOnDisk: 20,
   /** Cards in the ledger; who follows them resumes within these. */
   cards: 10_000,
   /** How often a run is begun at most: the first time, and each resume after its container was replaced. */
   runTries: 5,
   rowsAPage: 200,
+  /** Asks that a deploy's receipt names of those that waited in the bot's queue. */
+  queuedNamed: 50,
   unreadableLooks: 3,
   tries: 3,
 } as const;

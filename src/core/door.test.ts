@@ -15,7 +15,7 @@ import {
   WEB,
 } from "../../test/unit/coreSamples.ts";
 import { CLOCK } from "./budgets.ts";
-import { doorOf, metOf, nextOpening, settleCopy, type DoorFacts } from "./door.ts";
+import { closersOf, doorOf, metOf, nextOpening, settleCopy, type DoorFacts } from "./door.ts";
 import { EMPTY_BOOK, liveDrains, type Drain, type DrainBook } from "./drain.ts";
 import { MINUTE, SECOND } from "./time.ts";
 
@@ -52,6 +52,15 @@ for (const [says, facts, is] of doors)
     const closed = doorOf({ ...OPEN, ...facts }, T0);
     assert.deepEqual(closed && [closed.cause, closed.drainId, closed.until, closed.endsQuiet], is);
   });
+
+test("all that closes it is told, what ends last first, a drain that copy and registry have once", () => {
+  const facts = { ...OPEN, copy: bookOf(drainOf()), fleet: [personsDrain({ until: at(90) }), drainOf()], met: refused };
+  assert.deepEqual(
+    closersOf(facts, T0).map(({ drainId }) => drainId),
+    ["person-a", "drain-a", "drain-r"],
+  );
+  assert.deepEqual(closersOf(OPEN, T0), []);
+});
 
 test("a closed door says who closed it and why", () => {
   const { by, reason } = doorOf({ ...OPEN, fleet: [personsDrain()] }, T0) ?? assert.fail();

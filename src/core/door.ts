@@ -57,15 +57,20 @@ function closedBy({ id, by, reason, deploy, phase }: Said, until: Instant): Clos
 }
 
 /**
- * What closes this repository's door, the one that ends last; null while it is open (protocol.md, "The bot's door"). Of a
- * drain that the registry tells too, its own record speaks: the copy knows no phase.
+ * Everything that closes this repository's door, what ends last first (protocol.md, "The bot's door"). Of a drain that the
+ * registry tells too, its own record speaks: the copy knows no phase.
  */
-export function doorOf({ copy, fleet, met, resource }: DoorFacts, now: Instant): Closed | null {
+export function closersOf({ copy, fleet, met, resource }: DoorFacts, now: Instant): readonly Closed[] {
   const standing = liveDrains({ ...copy, drains: fleet }, now).filter((drain) => closes(drain, resource));
   const pending = liveDrains(copy, now).filter((drain) => !standing.some((one) => one.id === drain.id));
   const known = [...pending, ...standing].map((drain) => closedBy(drain, saidEnd(drain)));
   const all = met !== null && now < met.tryAt ? [...known, met.closed] : known;
-  return all.toSorted((a, b) => b.until - a.until)[0] ?? null;
+  return all.toSorted((a, b) => b.until - a.until);
+}
+
+/** What closes this repository's door, the one that ends last; null while it is open. */
+export function doorOf(facts: DoorFacts, now: Instant): Closed | null {
+  return closersOf(facts, now)[0] ?? null;
 }
 
 /** What a refused attach teaches, with the end that its record says; it is tried again after a poll, whoever is silent. */

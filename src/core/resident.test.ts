@@ -15,6 +15,7 @@ import {
   cycleStep,
   EMPTY_RESIDENT,
   endStep,
+  mayStartIn,
   rowStep,
   sealStep,
   toldStep,
@@ -24,6 +25,8 @@ import {
   type Look,
   type ResidentStore,
   type Seal,
+  type TouchFound,
+  type Touching,
 } from "./resident.ts";
 import { MINUTE, type Instant } from "./time.ts";
 
@@ -138,14 +141,42 @@ test("a row is deleted only as it was noted", () => {
   assert.deepEqual(endStep(busy, "run-z", 1), { store: busy, found: false });
 });
 
-test("an operation moves its run's seq; a thread without one, or of another run, is not touched", () => {
-  assert.deepEqual(touchStep(busy, "web:T1", "run-a").found, rowOf({ seq: 2 }));
-  assert.deepEqual(touchStep(busy, "web:T1", null).found, rowOf({ seq: 2 }));
-  assert.deepEqual(touchStep(busy, "web:T1", "run-b"), { store: busy, found: null });
-  assert.deepEqual(touchStep(busy, "web:T9", null), { store: busy, found: null });
-  const attaching = storeOf({ rows: [rowOf({ state: "attaching" })] });
-  assert.deepEqual(touchStep(attaching, "web:T1", "run-a"), { store: attaching, found: null });
-});
+const touches: readonly (readonly [
+  says: string,
+  asked: Partial<Touching>,
+  kind: TouchFound["kind"],
+  store?: ResidentStore,
+])[] = [
+  ["of the run that is registered moves its seq, which is its number", {}, "touched"],
+  ["of the generation that holds the run too", { generation: 1 }, "touched"],
+  ["of a newer one, whose attach is yet to be heard of, too", { generation: 2 }, "touched"],
+  ["of an older one is nobody's who holds the run", { generation: 0 }, "oldGeneration"],
+  ["of another run of the thread has to attach first", { runId: "run-b" }, "unregistered"],
+  ["of an older generation of another run too", { runId: "run-b", generation: 0 }, "unregistered"],
+  ["of a thread without a run too", { threadKey: "web:T9" }, "unregistered"],
+  ["of one that is attaching still too", {}, "unregistered", storeOf({ rows: [rowOf({ state: "attaching" })] })],
+];
+for (const [says, asked, kind, store = busy] of touches)
+  test(`an operation ${says}`, () => {
+    const touching = { threadKey: "web:T1", runId: "run-a", generation: null, ...asked };
+    const stepped = touchStep(store, touching);
+    if (kind === "touched") {
+      const row = rowOf({ seq: 2 });
+      assert.deepEqual(stepped, { store: { ...store, seq: 2, rows: [row] }, found: { kind, row } });
+    } else {
+      const found = kind === "oldGeneration" ? { kind, row: rowOf() } : { kind };
+      assert.deepEqual(stepped, { store, found });
+    }
+  });
+
+const boots: readonly (readonly [says: string, meantFor: string | null, may: boolean])[] = [
+  ["in the boot that it was meant for", "boot-1", true],
+  ["in no other one", "boot-0", false],
+  ["in none that nobody has named", "", false],
+  ["in any where its caller does not say", null, true],
+];
+for (const [says, meantFor, may] of boots)
+  test(`a command is started ${says}`, () => assert.equal(mayStartIn("boot-1", meantFor), may));
 
 test("a resident promises to be quiet only where it has no row at all, and to the newest attempt", () => {
   const promised = sealStep(storeOf({ lastAttempt: 2 }), seal);
@@ -253,7 +284,10 @@ const anyResidentStep: fc.Arbitrary<Step> = fc.oneof(
   fc
     .nat(2)
     .map<Step>((index) => (store) => endStep(store, someRow(store, index).runId, someRow(store, index).seq).store),
-  fc.nat(2).map<Step>((index) => (store) => touchStep(store, someRow(store, index).threadKey, null).store),
+  fc.tuple(fc.nat(2), fc.option(fc.nat(3))).map<Step>(([index, generation]) => (store) => {
+    const { threadKey, runId } = someRow(store, index);
+    return touchStep(store, { threadKey, runId, generation }).store;
+  }),
   fc
     .nat(5)
     .map<Step>(

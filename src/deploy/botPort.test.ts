@@ -8,7 +8,7 @@ import { VirtualClock } from "#client/clientForTests.ts";
 import { viewOf } from "#deploy/facts.ts";
 import type { BotDoor } from "#deploy/fleetDoor.ts";
 import { at, never, portOf } from "#deploy/portForTests.ts";
-import { DRAIN_ID, fleetOf, residentsOf, runOf } from "#deploy/recordsForTests.ts";
+import { DRAIN_ID, drainOf, fleetOf, residentsOf, runOf, T0 } from "#deploy/recordsForTests.ts";
 import type { DeployStep, Uploaded } from "#deploy/steps.ts";
 /** A bot that has this much in hand at each look, the last for ever. */
 function botWith(...hands: readonly (number | Error)[]): BotDoor & { readonly told: unknown[] } {
@@ -82,9 +82,15 @@ test("where only the bot is waited for, its own word ends the pause", async () =
 
 test("a drain that is replaced is lifted at the bot, which may have gone on alone", async () => {
   const bot = botWith(0);
-  const { fact } = await portOf({ bot }).port.mint(at({ do: "mint" }), never);
-  assert.deepEqual(fact, { kind: "minted", id: "d2d2d2d2" });
+  const minting = (of: BotDoor) => portOf({ bot: of }).port.mint(at({ do: "mint" }), never);
+  const minted = { kind: "minted", id: "d2d2d2d2" } as const;
+  assert.deepEqual(await minting(bot), { fact: minted, seen: [] });
   assert.deepEqual(bot.told, [{ id: DRAIN_ID, outcome: "none" }]);
+  const queued = { asks: [], total: 0 };
+  assert.deepEqual(await minting({ ...bot, undrain: () => Promise.resolve({ queued }) }), {
+    fact: minted,
+    seen: [{ kind: "asksQueued", queued }],
+  });
 });
 
 test("a part is swapped and proven by its own step", async () => {
@@ -102,5 +108,22 @@ test("a part is swapped and proven by its own step", async () => {
   });
   assert.deepEqual(await port.rollGate(at({ do: "rollGate", part: "ledger" }, open), never), {
     fact: { kind: "serves", served },
+    seen: [],
   });
+});
+
+test("what the old bot says of its queue right before its roll is kept, since it does not outlive that", async () => {
+  const uploaded: Uploaded = { outcome: "landed", why: "", killed: [], ms: null };
+  const swap = { upload: () => Promise.resolve(uploaded), recall: () => Promise.resolve(undefined) };
+  const step: DeployStep = { name: "bot", live: () => Promise.reject(new Error("cut")), swap };
+  const queued = { asks: [], total: 0 };
+  const bot: BotDoor = { ...botWith(0), drain: () => Promise.resolve({ queued }) };
+  const fleet = {
+    drain: () => Promise.resolve({ now: T0, kind: "renewed" as const, drain: drainOf(DRAIN_ID, T0) }),
+  };
+  const { port } = portOf({ parts: { bot: step }, bot, fleet });
+  const kinds = async (effect: "roll" | "rollGate") =>
+    (await port[effect](at({ do: effect, part: "bot" }), never)).seen?.map((one) => one.kind);
+  assert.deepEqual(await kinds("roll"), ["asksQueued", "rolled"]);
+  assert.deepEqual(await kinds("rollGate"), [], "said once; the next word comes with the next pulse");
 });

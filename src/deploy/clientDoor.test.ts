@@ -67,7 +67,8 @@ test("the bot is closed with the drain's own body, opened by its id, and read fo
   const body = { id: DRAIN_ID, minutes: 65, by: "ci", reason: "r", deploy: true, build: null, without: [] };
   await clientBotDoor(closing.transport).drain(body, never);
   const opening = keeping({ now: T0, kind: "lifted", deferredUntil: null, remaining: [] });
-  await clientBotDoor(opening.transport).undrain({ id: DRAIN_ID, outcome: "landed" }, never);
+  const told = await clientBotDoor(opening.transport).undrain({ id: DRAIN_ID, outcome: "landed" }, never);
+  assert.equal(told.queued, null, "of a bot that does not know the list");
   const read = keeping({ ok: true, inFlight: 3, of: "another generation" });
   assert.deepEqual(await clientBotDoor(read.transport).health(never), { inFlight: 3 });
   assert.deepEqual(

@@ -49,7 +49,7 @@ function world({ fleet, bot, build = TO, clock }: World = {}) {
             drain: (body, signal) => {
               asked.push(`bot ${body.id} ${body.minutes}`);
               bodies.push(body);
-              return bot?.(body, signal) ?? Promise.resolve(undefined);
+              return bot?.(body, signal) ?? Promise.resolve({ queued: null });
             },
           },
     budgets: BUDGETS,
@@ -64,7 +64,10 @@ test("the bot's door is closed with the fleet's: the same drain, right behind it
   const { parts, asked, bodies } = world();
   assert.deepEqual(await drain(parts, STATE, never), {
     fact: { kind: "drained", drain: drainOf(DRAIN_ID, T0) },
-    seen: [{ kind: "botDoor", closed: true, why: null }],
+    seen: [
+      { kind: "botDoor", closed: true, why: null },
+      { kind: "asksQueued", queued: null },
+    ],
   });
   assert.deepEqual(asked, [`registry ${DRAIN_ID} 65`, `bot ${DRAIN_ID} 65`]);
   const body = { id: DRAIN_ID, minutes: 65, by: "ci", reason: "r", deploy: true, build: TO, without: [] };

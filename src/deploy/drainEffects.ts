@@ -8,7 +8,7 @@ import { MINUTE, type Instant } from "#core/time.ts";
 import type { DrainBody } from "#wire/drain.ts";
 import { factOfFailure, within, wordsOf } from "#deploy/facts.ts";
 import type { BotDoor, FleetDoor } from "#deploy/fleetDoor.ts";
-import type { Performed } from "#deploy/port.ts";
+import type { Performed, Seen } from "#deploy/port.ts";
 
 /** What closes with. */
 export interface DrainParts {
@@ -53,8 +53,12 @@ async function ask(parts: DrainParts, state: DeployState, minutes: number, signa
   }
   if (parts.bot === null) return { fact };
   try {
-    await parts.bot.drain(copyOf(body), within(REAL.requestMs, signal));
-    return { fact, seen: [{ kind: "botDoor", closed: true, why: null }] };
+    const { queued } = await parts.bot.drain(copyOf(body), within(REAL.requestMs, signal));
+    const seen: Seen[] = [
+      { kind: "botDoor", closed: true, why: null },
+      { kind: "asksQueued", queued },
+    ];
+    return { fact, seen };
   } catch (error) {
     return { fact: factOfBot(error) };
   }
@@ -78,20 +82,30 @@ export interface Beats {
   beat(state: DeployState, signal: AbortSignal): Promise<"over" | "goesOn">;
   /** Renews at each pulse until the signal fires; never rejects. */
   keepOn(state: DeployState, signal: AbortSignal): Promise<void>;
+  /** What the renewals saw since this was last asked, for the receipt: of the bot its last word on its queue. */
+  taken(): readonly Seen[];
 }
 
 /** The beats of one deploy. One that is not answered is made up for by the next. */
 export function beatsOf(parts: DrainParts): Beats {
   let last = Number.NEGATIVE_INFINITY;
+  let queued: readonly Seen[] = [];
   const beat: Beats["beat"] = async (state, signal) => {
     const now = parts.clock.now();
     if (!state.asked || now - last < CLOCK.pulseMs) return "goesOn";
     last = now;
-    const { fact } = await pulse(parts, state, signal);
+    const { fact, seen = [] } = await pulse(parts, state, signal);
+    const told = seen.filter((one) => one.kind === "asksQueued");
+    if (told.length > 0) queued = told;
     return fact.kind === "over" ? "over" : "goesOn";
   };
   return {
     beat,
+    taken() {
+      const taken = queued;
+      queued = [];
+      return taken;
+    },
     async keepOn(state, signal) {
       while (!signal.aborted) {
         await parts.clock.sleep(CLOCK.pulseMs, signal).catch(() => undefined);

@@ -4,6 +4,7 @@
 import type * as z from "zod";
 import type { UploadOutcome } from "#core/drain.ts";
 import type { DrainBody, Drains, drainAnswerSchema, ReconcileAnswer, undrainAnswerSchema } from "#wire/drain.ts";
+import type { QueuedUnder } from "#wire/bot.ts";
 import type { AuditRow, Residents, WatchFrame } from "#wire/fleet.ts";
 import type { Seen } from "#deploy/port.ts";
 
@@ -25,11 +26,16 @@ export interface FleetDoor {
   newestAudit(signal: AbortSignal): Promise<readonly AuditRow[]>;
 }
 
+/** Who waits in the bot's queue under the drain that was asked for; null where the bot does not say. */
+export interface BotTold {
+  readonly queued: QueuedUnder | null;
+}
+
 /** The bot's door, which is closed with the fleet's and under the same id. Each rejects as the fleet's requests do. */
 export interface BotDoor {
   health(signal: AbortSignal): Promise<{ readonly inFlight: number }>;
-  drain(body: DrainBody, signal: AbortSignal): Promise<unknown>;
-  undrain(body: { readonly id: string; readonly outcome: UploadOutcome }, signal: AbortSignal): Promise<unknown>;
+  drain(body: DrainBody, signal: AbortSignal): Promise<BotTold>;
+  undrain(body: { readonly id: string; readonly outcome: UploadOutcome }, signal: AbortSignal): Promise<BotTold>;
 }
 
 /** Word of quiet. A frame counts once: after a look or a seal has judged the fleet, only a newer frame wakes a pause. */

@@ -211,13 +211,18 @@ async function mint(
   signal: AbortSignal,
 ): Promise<Performed> {
   const bound = within(REAL.liftTryMs, signal);
-  await bot?.undrain({ id: drainId, outcome: "none" }, bound).catch(() => undefined);
-  return { fact: { kind: "minted", id: next() } };
+  const told = await bot?.undrain({ id: drainId, outcome: "none" }, bound).catch(() => undefined);
+  const seen: Seen[] = told === undefined ? [] : [{ kind: "asksQueued", queued: told.queued }];
+  return { fact: { kind: "minted", id: next() }, seen };
 }
 
 /** The port of one deploy over a fleet. */
 export function fleetPort(parts: FleetPortParts): DeployPort {
   const rolling = { ...parts, beats: beatsOf(parts) };
+  const withBeats = async (rolled: Promise<Performed>): Promise<Performed> => {
+    const { fact, seen = [] } = await rolled;
+    return { fact, seen: [...rolling.beats.taken(), ...seen] };
+  };
   return {
     preflight: (_state, signal) => look(parts, true, signal),
     look: (_state, signal) => {
@@ -228,8 +233,8 @@ export function fleetPort(parts: FleetPortParts): DeployPort {
     mint: (state, signal) => mint(parts, state, signal),
     pause: (state, signal) => pause(parts, state, signal),
     pulse: (state, signal) => pulse(parts, state, signal),
-    roll: (state, signal) => roll(rolling, state, signal),
-    rollGate: (state, signal) => rollGate(rolling, state, signal),
+    roll: (state, signal) => withBeats(roll(rolling, state, signal)),
+    rollGate: (state, signal) => withBeats(rollGate(rolling, state, signal)),
     seal: (state, signal) => seal(parts, state, signal),
     confirm: (state, signal) => confirm(parts, state, signal),
     upload: (state, signal) => upload(parts, state, signal),

@@ -9,6 +9,7 @@ import { problemOf, TidegateError, type ErrorCode } from "#wire/errors.ts";
 import type { AuditRow } from "#wire/fleet.ts";
 import { auditOf, DRAIN_ID, drainOf, entryOf, reconciledOf, T0 } from "#deploy/recordsForTests.ts";
 import { holds, lift, reconcile, type HoldParts } from "#deploy/holdEffects.ts";
+import type { BotTold } from "#deploy/fleetDoor.ts";
 import { quietWatch } from "#deploy/quietWatch.ts";
 
 const SAMPLE = "repo:local/sample";
@@ -59,7 +60,7 @@ test("the bot is opened behind the fleet, whatever the fleet answered; one that 
     told.push({ registry: body });
     return Promise.resolve({ ...opened, remaining: [], held: [] });
   };
-  const bot = (met: Promise<unknown>): NonNullable<HoldParts["bot"]> => ({
+  const bot = (met: Promise<BotTold>): NonNullable<HoldParts["bot"]> => ({
     health: () => Promise.reject(new Error("not asked for in this test")),
     drain: () => Promise.reject(new Error("not asked for in this test")),
     undrain: (body) => {
@@ -68,19 +69,24 @@ test("the bot is opened behind the fleet, whatever the fleet answered; one that 
     },
   });
   const lifting = at({ effect: { do: "lift", outcome: "landed" } });
+  const kindsOf: string[][] = [];
   const door = async (parts: HoldParts) => {
     const { fact, seen = [] } = await lift(parts, lifting);
+    kindsOf.push(seen.map((one) => one.kind));
     return [fact.kind, seen.find((one) => one.kind === "botDoor")];
   };
-  const good = { ...partsOf({ undrain }), bot: bot(Promise.resolve(undefined)) };
+  const none = { queued: { asks: [], total: 0 } };
+  const good = { ...partsOf({ undrain }), bot: bot(Promise.resolve(none)) };
   assert.deepEqual(await door(good), ["lifted", { kind: "botDoor", closed: false, why: null }]);
   const body = { id: DRAIN_ID, outcome: "landed" };
   assert.deepEqual(told, [{ registry: body }, { bot: body }]);
   const silent = { ...partsOf({ undrain }), bot: bot(Promise.reject(new Error("ECONNREFUSED"))) };
   assert.deepEqual(await door(silent), ["lifted", { kind: "botDoor", closed: true, why: "ECONNREFUSED" }]);
-  const lost = { ...partsOf({ undrain: () => refusing("UNREACHABLE") }), bot: bot(Promise.resolve(undefined)) };
+  const lost = { ...partsOf({ undrain: () => refusing("UNREACHABLE") }), bot: bot(Promise.resolve(none)) };
   assert.deepEqual(await door(lost), ["lost", { kind: "botDoor", closed: false, why: null }]);
   assert.deepEqual(await door(partsOf({ undrain })), ["lifted", undefined], "where there is no bot none is told of");
+  const whole = ["asksQueued", "lifted", "botDoor"];
+  assert.deepEqual(kindsOf, [whole, whole, ["asksQueued", "botDoor"], ["lifted"]], "who waited, before what ended it");
 });
 
 test("a lift says who is held and for how long, and does not count its own record among what still closes", async () => {

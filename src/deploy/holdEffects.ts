@@ -44,8 +44,13 @@ export async function lift(parts: HoldParts, state: DeployState): Promise<Perfor
   const bound = AbortSignal.timeout(parts.hurried() ? REAL.liftTryMs : REAL.requestMs);
   const { fact, seen = [] } = await liftFleet(parts, body, bound);
   if (parts.bot === null) return { fact, seen };
-  const why = await parts.bot.undrain(body, bound).then(() => null, wordsOf);
-  return { fact, seen: [...seen, { kind: "botDoor", closed: why !== null, why }] };
+  const bot = await parts.bot.undrain(body, bound).then(
+    ({ queued }) => ({ queued, why: null }),
+    (error: unknown) => ({ queued: null, why: wordsOf(error) }),
+  );
+  const { queued, why } = bot;
+  // Who waited is told before the reopening that ended their wait.
+  return { fact, seen: [{ kind: "asksQueued", queued }, ...seen, { kind: "botDoor", closed: why !== null, why }] };
 }
 
 /** What remains is what others closed: this drain itself stands on only for the residents it holds. */

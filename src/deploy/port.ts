@@ -4,6 +4,7 @@
 import type { Drain } from "#core/drain.ts";
 import type { DeployEffectName, DeployFact, DeployState, PartName } from "#core/rolloutState.ts";
 import type { Instant } from "#core/time.ts";
+import type { QueuedUnder } from "#wire/bot.ts";
 import type { ReconcileAnswer } from "#wire/drain.ts";
 import type { AuditRow, Residents } from "#wire/fleet.ts";
 import type { Uploaded } from "#deploy/steps.ts";
@@ -18,6 +19,8 @@ export type Seen =
   | { readonly kind: "rolled"; readonly part: PartName; readonly uploaded: Uploaded }
   /** The bot's door is closed or opened with the fleet's; `why` it was not. */
   | { readonly kind: "botDoor"; readonly closed: boolean; readonly why: string | null }
+  /** Who waits in the bot's queue under this drain; null where the bot does not say. */
+  | { readonly kind: "asksQueued"; readonly queued: QueuedUnder | null }
   /** What each resident has answered to the reconcile so far. */
   | { readonly kind: "reconciled"; readonly answer: ReconcileAnswer }
   | { readonly kind: "lifted"; readonly at: Instant; readonly remaining: readonly Drain[] }

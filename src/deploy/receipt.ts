@@ -23,6 +23,7 @@ import {
   residentsBefore,
 } from "#deploy/receiptResidents.ts";
 import { noteSteps, overallOutcome, receiptStepsOf } from "#deploy/receiptSteps.ts";
+import { gaveUpIn, holdEndIn, noteQueued, opened, waitedIn } from "#deploy/receiptWaited.ts";
 import type { DeployTurn } from "#deploy/run.ts";
 import type { StepShape } from "#deploy/shapes.ts";
 import type { Uploaded } from "#deploy/steps.ts";
@@ -67,6 +68,7 @@ export function receiptOf(start: ReceiptStart): Receipt {
     phases: [],
     inFlight: [],
     waited: "unknown",
+    queued: null,
     residents: "unknown",
     unreconciled: null,
     cut: null,
@@ -153,39 +155,7 @@ function endedIn(known: readonly ReceiptRun[], runIds: readonly string[], at: In
 
 function withResidents(receipt: Receipt, turn: DeployTurn, residents: Residents): Receipt {
   const effect = turn.before.effect.do;
-  const waited = waitedIn(receipt.waited, residents);
-  return withFleet({ ...receipt, waited }, effect, residents);
-}
-
-/** Who met the closed door so far; one that is listed stays, since it leaves the registry's list when it comes in. */
-function waitedIn(known: Receipt["waited"], { waiting }: Residents): Receipt["waited"] {
-  const before = known === "unknown" ? [] : known;
-  const fresh = waiting.filter((one) => !before.some((listed) => listed.runId === one.runId));
-  return [...before, ...fresh.map((one) => ({ ...one, waitedMs: "unknown" as const, gaveUp: false }))];
-}
-
-/** The door opens for all who are still there, but for those at a resident that is held: theirs opens with its hold's end. */
-function waitedUntil(waited: Receipt["waited"], openAt: (resource: string) => Instant | null): Receipt["waited"] {
-  if (waited === "unknown") return waited;
-  return waited.map((one) => {
-    const at = one.waitedMs === "unknown" ? openAt(one.resource) : null;
-    return at === null ? one : { ...one, waitedMs: at - one.since };
-  });
-}
-
-/** When each resident that was held opened. */
-function holdEndIn({ residents }: Receipt): (resource: string) => Instant | null {
-  const known = residents === "unknown" ? [] : residents;
-  return (resource) => known.find((one) => one.resource === resource)?.holdEndedAt ?? null;
-}
-
-/** Those who left before, by the registry's log. */
-function gaveUpIn(waited: Receipt["waited"], rows: readonly AuditRow[]): Receipt["waited"] {
-  if (waited === "unknown") return waited;
-  return waited.map((one) => {
-    const left = rows.find((row) => row.what === "gaveUp" && row.runId === one.runId);
-    return left === undefined ? one : { ...one, waitedMs: left.at - one.since, gaveUp: true };
-  });
+  return withFleet(waitedIn(receipt, residents), effect, residents);
 }
 
 /** Every process of a run streams its output to somebody: what a handoff cuts, as the residents count it themselves. */
@@ -249,15 +219,16 @@ function withSeen(receipt: Receipt, turn: DeployTurn, seen: Seen): Receipt {
     case "rolled":
     case "botDoor":
       return receipt;
+    case "asksQueued":
+      return noteQueued(receipt, seen.queued);
     case "lifted": {
       const { fact } = turn;
       if (fact.kind !== "lifted") return receipt;
       const openAt = (resource: string): Instant | null => (fact.held.includes(resource) ? null : seen.at);
       const closedMs = receipt.closed === null ? null : seen.at - receipt.closed.since;
       return {
-        ...receipt,
+        ...opened(receipt, openAt),
         closedMs,
-        waited: waitedUntil(receipt.waited, openAt),
         reopened: { at: seen.at, cause: "unknown", stillClosedBy: remainingOf(seen.remaining) },
       };
     }
@@ -345,18 +316,17 @@ function endedBy(run: ReceiptRun, rows: readonly AuditRow[]): ReceiptRun {
 
 /** What the registry's own log adds: how each run ended, who waited, and what reopened the fleet. */
 function withAudit(before: Receipt, rows: readonly AuditRow[]): Receipt {
-  const receipt = noteHoldEnds(before, rows);
+  const held = gaveUpIn(noteHoldEnds(before, rows), rows);
+  const receipt = opened(held, holdEndIn(held));
   // The first one: behind a lift the record stands on for those it holds, and ends once more with the last of them.
   const reopen = rows.find((row) => row.what === "reopen" && row.drainId === receipt.drainId);
   const inFlight = receipt.inFlight.map((run) => endedBy(run, rows));
-  const waited = waitedUntil(gaveUpIn(receipt.waited, rows), holdEndIn(receipt));
-  if (reopen === undefined) return { ...receipt, inFlight, waited };
+  if (reopen === undefined) return { ...receipt, inFlight };
   const stillClosedBy = receipt.reopened?.stillClosedBy ?? "unknown";
   const closedMs = receipt.closed === null ? receipt.closedMs : reopen.at - receipt.closed.since;
   return {
     ...receipt,
     inFlight,
-    waited,
     closedMs,
     reopened: { at: reopen.at, cause: reopen.cause ?? "unknown", stillClosedBy },
   };

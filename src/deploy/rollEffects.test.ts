@@ -42,6 +42,7 @@ function world({ swap, live, over = false, without = false }: World = {}) {
       happened.push("beat");
       return Promise.resolve(over ? "over" : "goesOn");
     },
+    taken: () => [],
     keepOn: (_state, signal) =>
       new Promise((resolve) => {
         happened.push("keeps on");

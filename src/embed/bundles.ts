@@ -9,6 +9,7 @@ import { execa } from "execa";
 import { Failure, wordsOf } from "#node/failure.ts";
 import { writeFileWhole } from "#node/files.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
+import { touch } from "#embed/trash.ts";
 
 /** A bundle and the hash that names it. */
 export interface Bundle {
@@ -76,8 +77,9 @@ export function hasBundle(paths: StatePaths, bundle: string): boolean {
   return existsSync(file) && contentId(readFileSync(file, "utf8")) === bundle;
 }
 
-/** Puts a bundle into the state folder; one that is there stays. */
+/** Puts a bundle into the state folder; one that is there stays, and counts among the newest again. */
 export function keepBundle(paths: StatePaths, bundle: Bundle): void {
+  touch(join(paths.bundles, bundle.id));
   if (hasBundle(paths, bundle.id)) return;
   mkdirSync(join(paths.bundles, bundle.id), { recursive: true, mode: 0o700 });
   writeFileWhole(bundleFile(paths, bundle.id), bundle.text);

@@ -7,7 +7,7 @@ import type { ProcessId } from "#wire/host.ts";
 import { hasBundle } from "#embed/bundles.ts";
 import { builtImage } from "#embed/image.ts";
 import { planRelease, prepareRelease, type PreparedRelease, type ReleaseAsk } from "#embed/release.ts";
-import { readRelease, writeRelease, type Release } from "#embed/releaseFile.ts";
+import { NONE_BEFORE, readRelease, writeRelease, type Release } from "#embed/releaseFile.ts";
 import type { Stack } from "#embed/stack.ts";
 import type { HeldState } from "#embed/stateGuard.ts";
 import { landSwap } from "#embed/swap.ts";
@@ -66,6 +66,7 @@ async function releaseToServe(
     build: folder.build,
     since: clock.now(),
     parts: known?.parts ?? { ledger: null, bot: null },
+    before: known?.before ?? NONE_BEFORE,
     pending: null,
     last: null,
   };

@@ -15,6 +15,7 @@ import { sendSignal } from "#node/processes.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
 import { contentId, type Bundle } from "#embed/bundles.ts";
 import { containerEnv } from "#embed/containerEnv.ts";
+import { touch } from "#embed/trash.ts";
 
 /** What image.json says inside an image's folder; the agent reads its `id` from there. */
 export const imageFileSchema = z.object({
@@ -184,9 +185,10 @@ async function buildUnderLock(paths: StatePaths, plan: ImagePlan, building: Buil
   }
 }
 
-/** Builds an image unless it is there; the tools are asked each time, since they belong to the machine. */
+/** Builds an image unless it is there, and then it counts among the newest again; the tools are asked each time, since they belong to the machine. */
 export async function buildImage(paths: StatePaths, plan: ImagePlan, building: Building): Promise<void> {
   mkdirSync(paths.images, { recursive: true, mode: 0o700 });
+  touch(plan.folder);
   if (builtImage(paths, plan.id) !== undefined) {
     await checkTools(plan, building);
     return;

@@ -2,7 +2,16 @@
 // before each step that cannot be taken back, so that a supervisor that is killed leaves word of what it was doing.
 
 import * as z from "zod";
-import { buildSchema, endedSchema, partSchema, swapAnswerSchema, type Part, type SwapAnswer } from "#wire/host.ts";
+import {
+  buildSchema,
+  endedSchema,
+  partSchema,
+  swapAnswerSchema,
+  type HostBuild,
+  type Part,
+  type StepName,
+  type SwapAnswer,
+} from "#wire/host.ts";
 import { Failure } from "#node/failure.ts";
 import { readJsonFile, writeJsonFile } from "#node/files.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
@@ -20,6 +29,17 @@ const pendingSchema = z.object({
 /** The swap that was begun and has not been answered. */
 export type PendingSwap = z.infer<typeof pendingSchema>;
 
+/** Of each step the build that was served before the one that is; null where none was, or where nobody wrote it down. */
+const beforeSchema = z.object({
+  resident: buildSchema.nullable(),
+  ledger: buildSchema.nullable(),
+  bot: buildSchema.nullable(),
+});
+type Before = z.infer<typeof beforeSchema>;
+
+/** Nothing was served before. */
+export const NONE_BEFORE: Before = { resident: null, ledger: null, bot: null };
+
 const releaseSchema = z.object({
   generation: z.int().positive(),
   drainId: z.string().nullable(),
@@ -28,6 +48,7 @@ const releaseSchema = z.object({
   pending: pendingSchema.nullable(),
   /** What is served of the ledger and the bot. */
   parts: z.object({ ledger: partSchema.nullable(), bot: partSchema.nullable() }).default({ ledger: null, bot: null }),
+  before: beforeSchema.default(NONE_BEFORE),
   /** The last swap that ended the old workerd, for who asks again after a lost answer. */
   last: swapAnswerSchema.nullable(),
 });
@@ -46,6 +67,25 @@ export function readRelease(paths: StatePaths): Release | undefined {
 /** Writes release.json whole. */
 export function writeRelease(paths: StatePaths, release: Release): void {
   writeJsonFile(paths.release, release);
+}
+
+/** What was served before, once this build has landed; one that is served anew does not come before itself. */
+export function beforeOf(release: Release, step: StepName, landed: HostBuild): Before {
+  const served = step === "resident" ? release.build : (release.parts[step]?.build ?? null);
+  const isAnew = served?.bundle === landed.bundle && (step !== "resident" || served.image === landed.image);
+  return isAnew ? release.before : { ...release.before, [step]: served };
+}
+
+/** The bundles and images that a release needs: what is served, what its pending swap is to serve, and what was served before. */
+export function neededBy({ build, pending, parts, before }: Release): {
+  readonly bundles: ReadonlySet<string>;
+  readonly images: ReadonlySet<string>;
+} {
+  const fleet = [build, pending?.build, before.resident];
+  const beside = [parts.ledger?.build, parts.bot?.build, before.ledger, before.bot];
+  const named = (builds: readonly (HostBuild | null | undefined)[], what: "bundle" | "image"): string[] =>
+    builds.flatMap((one) => (one === null || one === undefined ? [] : [one[what]]));
+  return { bundles: new Set(named([...fleet, ...beside], "bundle")), images: new Set(named(fleet, "image")) };
 }
 
 /** What a supervisor that was killed in the middle of a part's swap leaves: the old build serves again, and that is the answer. */

@@ -29,6 +29,7 @@ import { openFront } from "#embed/front.ts";
 import { firstServe } from "#embed/firstServe.ts";
 import { hostApp, type HostControls } from "#embed/hostRoutes.ts";
 import { isolationWords, probeIsolation, type Isolation } from "#embed/isolation.ts";
+import { pruneState } from "#embed/pruning.ts";
 import { prepareParts, type PreparedRelease } from "#embed/release.ts";
 import type { Sources } from "#embed/sources.ts";
 import { Stack } from "#embed/stack.ts";
@@ -326,7 +327,8 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
     // What did not heed its release in time has no process any more once the containers are stopped.
     undo.steps.push(() => running.stack.releaseRuns(REAL.connectMs));
     undo.steps.push(() => stopContainers(running.containers));
-    const notes = [...held.notes, ...adoptionNotes(adoption), ...served.notes];
+    const left = pruneState(paths, Date.now());
+    const notes = [...held.notes, ...adoptionNotes(adoption), ...served.notes, ...left];
     // A deployer whose swap was finished just now asks for its answer as soon as the fleet serves it.
     running.isUp(notes);
     await running.companions?.serve(running.stack.release(), () => prepareParts(ask));

@@ -10,8 +10,9 @@ import type { Companions } from "#embed/companions.ts";
 import { hasBundle } from "#embed/bundles.ts";
 import { builtImage } from "#embed/image.ts";
 import { isAlive } from "#embed/inside.ts";
+import { pruneState } from "#embed/pruning.ts";
 import { swapPart } from "#embed/swapPart.ts";
-import { writeRelease, type PendingSwap, type Release } from "#embed/releaseFile.ts";
+import { beforeOf, writeRelease, type PendingSwap, type Release } from "#embed/releaseFile.ts";
 import type { Stack } from "#embed/stack.ts";
 
 function checkBuilt(stack: Stack, ask: SwapAsk): void {
@@ -70,7 +71,8 @@ export async function landSwap(
       notStarted: [...notStarted],
     };
     const { parts } = release;
-    writeRelease(paths, { generation, drainId, build, parts, since: clock.now(), pending: null, last: answer });
+    const before = beforeOf(release, "resident", build);
+    writeRelease(paths, { generation, drainId, build, parts, before, since: clock.now(), pending: null, last: answer });
     return answer;
   } catch (error) {
     return await takeBack(stack, release, pending, { error, doomed });
@@ -175,10 +177,18 @@ export class SwapDesk {
     if (last?.drainId === ask.drainId) return Promise.resolve(last);
     const swapping =
       step === "resident" ? swapOnce(this.#stack, ask) : swapPart(this.#stack, this.#companions, { ...ask, step });
-    const answer = swapping.finally(() => {
-      this.#underway = undefined;
-    });
+    const answer = swapping
+      .then((ended) => this.#pruned(ended))
+      .finally(() => {
+        this.#underway = undefined;
+      });
     this.#underway = { drainId: ask.drainId, step, answer };
+    return answer;
+  }
+
+  /** What a landed release leaves behind goes while no other swap can have chosen it. */
+  #pruned(answer: SwapAnswer): SwapAnswer {
+    if (answer.outcome === "landed") pruneState(this.#stack.parts.paths, Date.now());
     return answer;
   }
 }

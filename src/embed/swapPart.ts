@@ -7,7 +7,7 @@ import { logOf } from "#node/log.ts";
 import type { Part, SwapAnswer, SwapAsk } from "#wire/host.ts";
 import { hasBundle } from "#embed/bundles.ts";
 import type { Companions } from "#embed/companions.ts";
-import { writeRelease } from "#embed/releaseFile.ts";
+import { beforeOf, writeRelease } from "#embed/releaseFile.ts";
 import type { Stack } from "#embed/stack.ts";
 
 type PartAsk = SwapAsk & { readonly step: "ledger" | "bot" };
@@ -26,7 +26,8 @@ async function judged(stack: Stack, companions: Companions | undefined, ask: Par
 
 function write(stack: Stack, step: PartAsk["step"], part: Part): void {
   const release = stack.release();
-  writeRelease(stack.parts.paths, { ...release, parts: { ...release.parts, [step]: part } });
+  const before = beforeOf(release, step, part.build);
+  writeRelease(stack.parts.paths, { ...release, before, parts: { ...release.parts, [step]: part } });
 }
 
 /** Swaps one part; who asks again for the same drain gets the same answer. */

@@ -99,8 +99,17 @@ export interface SealReplyOf {
   readonly report: Report;
 }
 
+/** Who asks for a ticket: by which run, as which generation; null for a run where somebody only reads. */
+export interface TicketAsk {
+  readonly threadKey: string;
+  readonly runId: string | null;
+  readonly generation: number | null;
+}
+
 /** Where the agent of a registered run answers. */
 export interface Ticket {
+  /** Counts what is let through; it can be taken back by its number. Null for one who only reads. */
+  readonly number: number | null;
   readonly url: string;
   readonly token: string;
   readonly bootId: string;
@@ -119,10 +128,10 @@ export interface ResidentPort {
   endRun(runId: string, reason: string): Promise<ReleaseAnswer>;
   forget(): Promise<void>;
   /**
-   * Moves the row's `seq` and says where the agent is; refused without that registered run. Null for one who only reads:
-   * a worktree is kept after its run, and reading moves nothing.
+   * Moves the row's `seq` and says where the agent is; refused without that registered run, and to an older generation of
+   * it. A worktree is kept after its run, and who only reads moves nothing.
    */
-  ticket(threadKey: string, runId: string | null): Promise<Result<Ticket, Problem>>;
+  ticket(ask: TicketAsk): Promise<Result<Ticket, Problem>>;
   fetch(request: Request): Promise<Response>;
 }
 

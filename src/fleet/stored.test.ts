@@ -135,6 +135,9 @@ for (const build of readdirSync(shapes)) {
     assert.ok(seal !== null && seal.until > since && seal.attempt === 3);
     const gateless = residentOf(kvOf({ ...resident, gate: { shape: 2 } }).kv).now();
     assert.ok(gateless.seal !== null && gateless.rows.length === 2);
+    // What it lets through from now on is numbered behind all that it has taken back, or its runs could do nothing.
+    const { seq } = z.object({ seq: z.number() }).parse(resident["gate"]);
+    assert.ok(gateless.seq > seq && gateless.rows.every((row) => row.seq < gateless.seq));
   });
 }
 

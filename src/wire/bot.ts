@@ -6,7 +6,7 @@ import { CHANNELS, MESSAGE_KINDS } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
 import { CARD_CAUSES } from "#core/card.ts";
 import { gitRef, noNul } from "./agent.ts";
-import { buildSchema, drainSchema } from "./drain.ts";
+import { buildSchema, drainAnswerSchema, drainSchema, undrainAnswerSchema } from "./drain.ts";
 import { cardSchema, keptSchema, messageSchema, noteSchema, OUTPUT_STREAMS } from "./ledger.ts";
 import { idSchema, resourceSchema, threadKeySchema } from "./names.ts";
 import type { Route } from "./routes.ts";
@@ -100,6 +100,34 @@ export const botHealthSchema = z.object({
   held: z.array(z.string()),
 });
 export type BotHealth = z.infer<typeof botHealthSchema>;
+
+/** An ask that waits in the queue behind a drain, or has waited there. */
+const queuedAskSchema = z.object({
+  id: z.string(),
+  resource: z.string(),
+  threadKey: z.string(),
+  by: z.string(),
+  askedAt: z.number(),
+  /** `thread`: behind the live run of its thread too. */
+  cause: z.enum(CARD_CAUSES),
+  /** When it left the queue, begun or, with `ended`, stopped there; null while it waits. */
+  leftAt: z.number().nullable(),
+  ended: z.boolean(),
+});
+export type QueuedAsk = z.infer<typeof queuedAskSchema>;
+
+/** Who waits and has waited under one drain, in the order of arrival; `total` counts those too that the list leaves out. */
+const queuedUnderSchema = z.object({ asks: z.array(queuedAskSchema), total: z.number() });
+export type QueuedUnder = z.infer<typeof queuedUnderSchema>;
+
+/** Whoever cannot read this list, or is told none by an older bot, has the door's answer all the same. */
+const queued = queuedUnderSchema.nullable().catch(null);
+
+/** The answers to `POST /drain` and `POST /undrain` of the bot: as the registry's, and who waits in the queue under it. */
+export const botDrainAnswerSchema = drainAnswerSchema.extend({ queued });
+export type BotDrainAnswer = z.infer<typeof botDrainAnswerSchema>;
+export const botUndrainAnswerSchema = undrainAnswerSchema.extend({ queued });
+export type BotUndrainAnswer = z.infer<typeof botUndrainAnswerSchema>;
 
 const channelSchema = z.enum(CHANNELS);
 const shownSchema = {
@@ -207,16 +235,16 @@ export const BOT_ROUTES = {
     path: "/drain",
     scopes: ["drain"],
     body: "drainBodySchema",
-    answers: "drainAnswerSchema",
-    says: "A copy of a deploy's drain: new asks are queued until it is lifted, or ends by itself.",
+    answers: "botDrainAnswerSchema",
+    says: "A copy of a deploy's drain: new asks are queued until it is lifted, or ends by itself. Answers who waits under it.",
   },
   undrain: {
     method: "POST",
     path: "/undrain",
     scopes: ["drain"],
     body: "undrainBodySchema",
-    answers: "undrainAnswerSchema",
-    says: "Lift that copy; idempotent.",
+    answers: "botUndrainAnswerSchema",
+    says: "Lift that copy; idempotent. Answers who waits, and has waited, under it.",
   },
   ask: {
     method: "POST",

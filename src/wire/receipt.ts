@@ -57,6 +57,26 @@ export const receiptResidentSchema = z.object({
 });
 export type ReceiptResident = z.infer<typeof receiptResidentSchema>;
 
+/** What became of an ask in the bot's queue: `queued` until the door opened, or as it was last seen; `ended` is stopped there. */
+const QUEUE_ENDS = ["queued", "started", "ended", "unknown"] as const;
+
+/** An ask that waited in the bot's queue under this deploy's drain. */
+const receiptAskSchema = z.object({
+  id: z.string(),
+  resource: z.string(),
+  threadKey: z.string(),
+  by: z.string(),
+  /** What it waited for, as its card says it: the deploy, or its thread's run too. */
+  cause: z.string(),
+  askedAt: instant,
+  /** From when on the closed door held it back. */
+  since: instant,
+  /** To the reopening, or until it left the queue before. */
+  waitedMs: z.number().or(unknown),
+  how: z.enum(QUEUE_ENDS),
+});
+export type ReceiptAsk = z.infer<typeof receiptAskSchema>;
+
 /** A resident that a person left out, and why. */
 const withoutSchema = z.object({ resource: z.string(), reason: z.string() });
 
@@ -154,6 +174,12 @@ export const receiptSchema = z.object({
       }),
     )
     .or(unknown),
+  /** Which asks waited in the bot's queue, by the bot, and how many more than are named; null where no bot's door was closed. */
+  queued: z
+    .object({ asks: z.array(receiptAskSchema), more: z.number() })
+    .or(unknown)
+    .nullable()
+    .default(null),
   residents: z.array(receiptResidentSchema).or(unknown),
   /** Why no container was brought onto the image by this deploy; null when they were, or when none had to be. */
   unreconciled: z.string().nullable().default(null),

@@ -40,6 +40,8 @@ export interface Habits {
   readonly roll?: (container: Handle) => RollAnswer | Promise<RollAnswer>;
   /** The image that its next start gets, where it is not the image of the day. */
   readonly startsOn?: () => string | undefined;
+  /** Its starts get an image from before tickets. */
+  readonly isOlder?: boolean;
   /** Keeps a rebuild's end of it back, until this resolves. */
   readonly renew?: () => Promise<void>;
   /** Keeps the answer to a question that is asked inside back, until this resolves. */
@@ -141,7 +143,15 @@ export class FakePlatform {
 
   #start(resource: string, image: string): Running {
     this.#boots += 1;
-    const container = { resource, imageId: image, bootId: `boot-${this.#boots}`, token: newSecret(), procs: new Map() };
+    const container: FakeContainer = {
+      resource,
+      imageId: image,
+      bootId: `boot-${this.#boots}`,
+      token: newSecret(),
+      procs: new Map(),
+      fences: new Map(),
+      isOlder: this.#habits.get(resource)?.isOlder === true,
+    };
     this.#containers.set(resource, container);
     return this.#view(container);
   }
@@ -244,7 +254,6 @@ export class FakePlatform {
       return void response.destroy();
     await this.#habits.get(container.resource)?.inside?.(path);
     const said = answerAgent(container, method, path, body);
-    if (said === undefined) return reply(response, 404, { detail: `${method} ${path} is no question for this agent` });
-    reply(response, 200, said.body, said.type);
+    reply(response, said.status, said.body, said.type);
   }
 }

@@ -181,8 +181,10 @@ export class DeployStack {
     const script = `echo begun; while [ ! -e '${file}' ]; do sleep 0.05; done; echo ended`;
     const lines = fleet.exec({
       ...ofRun,
+      generation: 0,
       procId: `proc-${runId}`,
       command: ["sh", "-c", script],
+      bootId: binding.bootId,
       env: {},
       out: 0,
       err: 0,

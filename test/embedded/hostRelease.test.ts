@@ -1,7 +1,17 @@
 // A release is named by what is in it and is whole or not there: what is wrong with it is found before anything is closed.
 
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { planRelease, prepareRelease, type PreparedRelease } from "#embed/release.ts";
@@ -27,7 +37,10 @@ test("the same content is the same build, and each part of the definition is par
   const stack = new HostStack(context, { image: { files: ["v"] } });
   writeFileSync(join(stack.home, "v"), "1");
   const first = await prepare(stack);
+  const folders = [join(stack.paths.bundles, first.build.bundle), join(stack.paths.images, first.build.image)];
+  for (const folder of folders) utimesSync(folder, 1, 1);
   assert.deepEqual((await prepare(stack)).build, first.build);
+  for (const folder of folders) assert.ok(statSync(folder).mtimeMs > 1000, "prepared again, it is one of the newest");
   const seen = new Set([first.build.image]);
   writeFileSync(join(stack.home, "v"), "2");
   seen.add((await prepare(stack)).build.image);

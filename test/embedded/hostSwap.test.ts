@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import * as z from "zod";
+import { LIMIT } from "#core/budgets.ts";
 import { rolledSchema, startedSchema, type Running } from "#wire/host.ts";
 import { isAlive } from "#embed/inside.ts";
 import { readRelease, writeRelease } from "#embed/releaseFile.ts";
@@ -19,6 +20,9 @@ const resource = "repo:acme/app";
 async function started(stack: HostStack): Promise<Running> {
   return startedSchema.parse(await stack.fromWorker("/containers/start", resource)).container;
 }
+
+const span = (count: number): string[] => Array.from({ length: count }, (_, n) => n.toString(16).padStart(12, "0"));
+const idsIn = (folder: string): string[] => readdirSync(folder).filter((name) => /^[0-9a-f]{12}$/.test(name));
 
 async function sleeper(stack: HostStack, container: Running): Promise<void> {
   const headers = { authorization: `Bearer ${container.token}` };
@@ -74,6 +78,36 @@ test("a sealed swap under an open stream serves the new bundle over the same sto
   );
   assert.deepEqual(await stack.swap({ drainId: "d1", mode: "sealed", build }), answer, "asked again: the same answer");
   assert.deepEqual(readRelease(stack.paths)?.build, build);
+});
+
+test("once a swap has landed, and at a start, what is old goes; what is served and what was served before stay", async (context) => {
+  const stack = new HostStack(context, { image: { env: { A: "1" } } });
+  const first = await stack.up();
+  const { bundles, images, trash } = { ...stack.paths, trash: join(stack.paths.state, "trash") };
+  const pile = (): void => {
+    for (const name of span(100))
+      for (const folder of [bundles, images]) mkdirSync(join(folder, name), { recursive: true });
+  };
+  const served = readRelease(stack.paths)?.build;
+  assert.ok(served);
+  stack.configure({ image: { env: { A: "2" } } });
+  const { build } = await stack.prepare("hostWorkerB");
+  pile();
+  assert.equal((await stack.swap({ drainId: "d1", mode: "undrained", build })).outcome, "landed");
+  const stays = (): void => {
+    const [left, leftImages] = [idsIn(bundles), idsIn(images)];
+    assert.deepEqual([left.length, leftImages.length], [LIMIT.bundlesOnDisk + 2, LIMIT.imagesOnDisk + 2]);
+    for (const one of [served, build]) assert.ok(left.includes(one.bundle) && leftImages.includes(one.image));
+  };
+  stays();
+  await eventually("the trash is emptied", () => (readdirSync(trash).length === 0 ? true : undefined));
+  const gone = new Promise((resolve) => first.child.once("exit", resolve));
+  first.child.kill("SIGKILL");
+  await gone;
+  pile();
+  await stack.up();
+  stays();
+  assert.equal((await stack.get("/healthz"))["version"], "B");
 });
 
 test("the registry's word is the last: not sealed, another deploy, or unreadable refuses and leaves everything as it was", async (context) => {

@@ -116,8 +116,9 @@ function execution(model: Model, cell: Cell, run: number): Drafted[] {
   const spec = model.world.runs[run];
   if (spec === undefined || spec.plain === true || cell.alive.includes(run)) return [];
   if (cell.container !== null && cell.container.image === null) return [];
-  const { store, found } = model.core.touchStep(cell.store, spec.thread, spec.id);
-  if (found === null || found.generation <= (cell.done[run] ?? 0)) return [];
+  const touching = { threadKey: spec.thread, runId: spec.id, generation: null };
+  const { store, found } = model.core.touchStep(cell.store, touching);
+  if (found.kind !== "touched" || found.row.generation <= (cell.done[run] ?? 0)) return [];
   return [
     { label: `${spec.id} starts its process`, cell: { ...cell, store, alive: [...cell.alive, run] }, broken: null },
   ];

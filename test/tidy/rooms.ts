@@ -30,7 +30,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     schemes: ["node:"],
   },
   embed: {
-    rooms: ["wire", "node", ...budgetsOnly],
+    rooms: ["wire", "node", ...budgetsOnly, "core/pruning"],
     packages: ["@hono/node-server", "esbuild", "execa", "hono", "workerd", "zod"],
     schemes: ["node:"],
   },

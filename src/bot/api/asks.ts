@@ -68,8 +68,12 @@ export const asks: Handler = async (asked) => {
   const { desk } = asked.front;
   const body = parsed(askBodySchema, asked.given);
   const admitted = await ask(desk, body);
+  const { answer } = admitted;
+  const { queue } = asked.front;
+  if (answer.entry?.state === "queued")
+    queue.waits.answered(answer.entry, answer.kind === "queued" ? answer.behind : "queue");
   // Its door may have opened meanwhile, or the answer that let it in was lost.
-  if (admitted.answer.kind !== "admitted") asked.front.queue.poke();
+  if (answer.kind !== "admitted") queue.poke();
   return Response.json(await answerOf(desk, admitted));
 };
 

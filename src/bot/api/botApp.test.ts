@@ -14,7 +14,6 @@ import {
   runDetailSchema,
   runListSchema,
 } from "#wire/bot.ts";
-import { drainAnswerSchema, undrainAnswerSchema } from "#wire/drain.ts";
 import { SCOPES } from "#core/scopes.ts";
 import { asked, born, request, World, type Asking, type Living } from "../botForTests.ts";
 
@@ -281,51 +280,6 @@ test("what is said to a run is answered as the ledger has it", async () => {
     "kind",
   );
   assert.equal((await refused(living, "POST /runs/nobody-known/stop", { body: { key: "g" } })).code, "NO_SUCH_RUN");
-});
-
-test("the copy of a deploy's drain: taken, renewed, shown, lifted; what it is refused for", async () => {
-  const world = new World();
-  const living = await born(world);
-  const body = { id: "deploy-1", minutes: 65, by: "ci", reason: "deploy c2", deploy: true };
-  const post = (path: string, given: object, as: "drain" | "admin" = "drain"): Promise<Response> =>
-    request(living, `POST ${path}`, { body: given, as });
-  assert.equal(drainAnswerSchema.parse(await (await post("/drain", body)).json()).kind, "created");
-  assert.equal(drainAnswerSchema.parse(await (await post("/drain", body)).json()).kind, "renewed");
-  const health = async () => botHealthSchema.parse(await (await request(living, "GET /healthz", { as: null })).json());
-  const { draining, held, inFlight, queued, rolling, generation, number } = await health();
-  assert.deepEqual(
-    [draining?.id, draining?.principal, held, inFlight, queued, rolling],
-    ["deploy-1", "drain", [], 0, 0, false],
-  );
-  assert.deepEqual([generation, number], [7, 1]);
-  assert.equal(
-    (await refused(living, "POST /drain", { as: "drain", body: { ...body, id: "deploy-2" } })).code,
-    "DEPLOY_IN_PROGRESS",
-  );
-  assert.equal(
-    (await refused(living, "POST /drain", { as: "drain", body: { ...body, minutes: 91 } })).field,
-    "minutes",
-  );
-  await asked(living, "one");
-  await world.clock.settle();
-  assert.equal((await health()).queued, 1);
-  assert.equal(
-    (await refused(living, "POST /undrain", { as: "drain", body: { id: "deploy-1", force: true } })).code,
-    "BEYOND_SCOPE",
-  );
-  assert.equal(undrainAnswerSchema.parse(await (await post("/undrain", { id: "deploy-1" })).json()).kind, "lifted");
-  assert.equal(undrainAnswerSchema.parse(await (await post("/undrain", { id: "deploy-1" })).json()).kind, "already");
-  assert.equal((await refused(living, "POST /drain", { as: "drain", body })).code, "DRAIN_OVER");
-  await post("/drain", { ...body, id: "deploy-3" });
-  assert.equal(
-    undrainAnswerSchema.parse(await (await post("/undrain", { force: true }, "admin")).json()).kind,
-    "lifted",
-  );
-  assert.equal((await health()).draining, null);
-  assert.equal(
-    undrainAnswerSchema.parse(await (await post("/undrain", { force: true }, "admin")).json()).kind,
-    "already",
-  );
 });
 
 test("an admission counts as in flight from its first step", async () => {

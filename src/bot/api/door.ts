@@ -1,12 +1,13 @@
 // The bot's door from outside: which bot answers and what it has, and the copy of a deploy's drain that closes it.
 
+import { REAL } from "#core/budgets.ts";
 import { SCOPE_ENV } from "#core/scopes.ts";
 import { PROTOCOL } from "#core/preflight.ts";
 import { clockOf } from "#core/time.ts";
-import type { BotHealth } from "#wire/bot.ts";
+import type { BotDrainAnswer, BotHealth, BotUndrainAnswer } from "#wire/bot.ts";
 import { drainBodySchema, undrainBodySchema } from "#wire/drain.ts";
 import { raise } from "#wire/errors.ts";
-import type { Handler } from "./asked.ts";
+import type { Front, Handler } from "./asked.ts";
 import { parsed } from "./body.ts";
 
 /** `GET /healthz`. */
@@ -22,7 +23,7 @@ export const healthz: Handler = async ({ front }) => {
     drainId,
     now: desk.parts.clock.now(),
     inFlight: desk.runs.inFlight,
-    queued: queue.size,
+    queued: queue.waits.size,
     draining: desk.doors.pending,
     rolling: front.isEnding(),
     held: desk.doors.held,
@@ -32,7 +33,8 @@ export const healthz: Handler = async ({ front }) => {
 
 /** `POST /drain`. */
 export const drain: Handler = async ({ front, scope, given }) => {
-  const { doors, parts } = front.desk;
+  const { desk, queue } = front;
+  const { doors, parts } = desk;
   const body = parsed(drainBodySchema(parts.budgets.capMinutes), given);
   const answer = doors.drain({ ...body, principal: scope });
   switch (answer.kind) {
@@ -44,24 +46,45 @@ export const drain: Handler = async ({ front, scope, given }) => {
       return raise("DEPLOY_IN_PROGRESS", detail, { draining: answer.drain });
     }
     case "created":
-    case "renewed":
-      return Response.json({ now: parts.clock.now(), kind: answer.kind, drain: answer.drain });
+    case "renewed": {
+      const { kind, drain: copy } = answer;
+      queue.waits.note();
+      const answered: BotDrainAnswer = {
+        now: parts.clock.now(),
+        kind,
+        drain: copy,
+        queued: queue.waits.under([body.id]),
+      };
+      return Response.json(answered);
+    }
   }
 };
 
+/** A bot that has only just begun reads its queue first; one whose ledger is silent says what it knows. */
+async function queueRead({ desk, queue }: Front): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([queue.waits.read, desk.parts.real.sleep(REAL.connectMs, over.signal).catch(() => undefined)]);
+  over.abort();
+}
+
 /** `POST /undrain`. Admin's force lifts whatever stands. */
 export const undrain: Handler = async ({ front, scope, given }) => {
-  const { doors, parts } = front.desk;
+  const { desk, queue } = front;
+  const { doors, parts } = desk;
   const { id, force } = parsed(undrainBodySchema, given);
   if (force && scope !== "admin") raise("BEYOND_SCOPE", `force needs the admin bearer (${SCOPE_ENV.admin})`);
   const ids = id === undefined ? doors.pendingAll.map((one) => one.id) : [id];
+  queue.waits.note();
   const kinds = ids.map((one) => doors.lift(one).kind);
-  return Response.json({
+  await queueRead(front);
+  const answered: BotUndrainAnswer = {
     now: parts.clock.now(),
     kind: kinds.includes("lifted") ? "lifted" : "already",
     deferredUntil: null,
-    remaining: doors.pendingAll,
+    remaining: [...doors.pendingAll],
     held: [],
     heldUntil: null,
-  });
+    queued: queue.waits.under(ids),
+  };
+  return Response.json(answered);
 };

@@ -45,7 +45,7 @@ async function begin(work: Work, reading: Parameters<NonNullable<WorkEvents["onB
   const body = { id: run.id, generation: desk.number, tries, leaseUntil, reading: { procId, bootId, out, err } };
   const { entry } = await desk.steady.do((ledger) => ledger.progress(body));
   run.learn(entry);
-  await work.delivery.begin();
+  await work.delivery.begin(!reading.heard);
 }
 
 function eventsOf(work: Work): WorkEvents {
@@ -57,6 +57,7 @@ function eventsOf(work: Work): WorkEvents {
     out: (bytes, reading) => (backAtWork(work), book.push("out", bytes, reading)),
     err: (bytes, reading) => (backAtWork(work), book.push("err", bytes, reading)),
     onBegin: (reading) => (backAtWork(work), begin(work, reading)),
+    onFound: () => work.delivery.found(),
     onWait: ({ since, bound }) => cards.tell(waitingCard(entry, cards.last(id), { since, bound })),
     onProgress: () => undefined,
     onEnding: () => cards.tell(stoppingCard(entry, cards.last(id), parts.clock.now())),
@@ -113,6 +114,7 @@ export async function execute(desk: Desk, run: LiveRun, attached: Attached): Pro
     const start = { attached, stop: run.stop.signal, hold: holdOf(run, commands) };
     const verdict = await follow({ ...parts, mintId }, asked, eventsOf(work), start);
     await (verdict.kind === "left" ? work.book.flushed() : work.book.end());
+    if (verdict.kind !== "left") await work.delivery.ended();
     return verdict;
   } finally {
     work.delivery.end();

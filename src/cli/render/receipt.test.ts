@@ -41,6 +41,7 @@ const RECEIPT: Receipt = {
     },
   ],
   waited: "unknown",
+  queued: null,
   residents: [
     {
       resource: "repo:local/sample",
@@ -142,6 +143,37 @@ test("a deploy of which little is known, and one that killed", () => {
     },
   }).join("\n");
   assert.match(held, /still closed +by ann \(audit\) until 04:44:00Z/);
+});
+
+test("who waited in the bot's queue is named beside who waited at the fleet's door, and the rest is counted", () => {
+  const asked = { resource: "repo:local/sample", by: "lee", cause: "deploy", askedAt: AT, since: AT } as const;
+  const asks = [
+    { ...asked, id: "a1", threadKey: "web:T1", waitedMs: 3 * MINUTE, how: "queued" },
+    { ...asked, id: "a2", threadKey: "web:T2", cause: "thread", waitedMs: MINUTE, how: "ended" },
+    { ...asked, id: "a3", threadKey: "web:T3", by: "\u001b[31mann", waitedMs: "unknown", how: "unknown" },
+  ] as const;
+  const linesOf = (more: Partial<Receipt>): string[] => receiptLines({ ...RECEIPT, waited: [], ...more });
+  const named = linesOf({ queued: { asks: [...asks], more: 9 } });
+  const from = named.findIndex((line) => /^ {2}waited/.test(line));
+  const words = named.slice(from, from + 5);
+  for (const [index, pattern] of [
+    /waited +nobody at the fleet's door$/,
+    /queued +a1 +sample +web:T1 +lee +3m$/,
+    /^ +a2 +sample +web:T2 +lee +1m, behind its thread's run too, then stopped$/,
+    /^ +a3 +sample +web:T3 +\S*ann +unknown, how it left the queue is unknown$/,
+    /^ +and 9 more$/,
+  ].entries())
+    assert.match(words[index] ?? "", pattern);
+  const nobody = linesOf({ queued: { asks: [], more: 0 } }).join("\n");
+  assert.match(nobody, /waited +nobody$/m);
+  assert.doesNotMatch(nobody, /queued/);
+  assert.match(linesOf({ queued: "unknown" }).join("\n"), /queued +unknown: the bot does not say/);
+  assert.match(linesOf({}).join("\n"), /waited +nobody$/m, "where no bot is part of it");
+});
+
+test("a receipt of a build that knew no queue is read", () => {
+  const { queued: _, ...older } = RECEIPT;
+  assert.equal(receiptSchema.parse(older).queued, null);
 });
 
 test("what the reconcile came to at each resident, how its hold ended, who was left out, and what was cut", () => {

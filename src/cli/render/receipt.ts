@@ -2,7 +2,7 @@
 
 import { clockOf, formatDuration, type Instant } from "#core/time.ts";
 import { shortNameOf } from "#wire/names.ts";
-import type { Receipt, ReceiptStep } from "#wire/receipt.ts";
+import type { Receipt, ReceiptAsk, ReceiptStep } from "#wire/receipt.ts";
 import { plain } from "./plain.ts";
 import { table } from "./table.ts";
 
@@ -156,13 +156,38 @@ function residentRows(receipt: Receipt): Row[] {
   return [...each, ...left, ...undone];
 }
 
-function waitedRow({ waited }: Receipt): Row {
+const LEFT_WORDS: Readonly<Record<ReceiptAsk["how"], string>> = {
+  queued: "",
+  started: "",
+  ended: ", then stopped",
+  unknown: ", how it left the queue is unknown",
+};
+
+function askWords({ waitedMs, cause, how }: ReceiptAsk): string {
+  const behind = cause === "thread" ? ", behind its thread's run too" : "";
+  return `${waitedMs === "unknown" ? "unknown" : formatDuration(waitedMs)}${behind}${LEFT_WORDS[how]}`;
+}
+
+/** Who waited in the bot's queue; nothing where nobody did, and where no bot was part of it. */
+function queuedRows({ queued }: Receipt): Row[] {
+  if (queued === null) return [];
+  if (queued === "unknown") return [["queued", "unknown: the bot does not say who waited in its queue"]];
+  const { asks, more } = queued;
+  const cells = asks.map((one) => [one.id, shortNameOf(one.resource), one.threadKey, one.by, askWords(one)]);
+  const lines = asks.length === 0 ? [] : table(["", "", "", "", ""], cells, false);
+  const all = more === 0 ? lines : [...lines, `and ${more} more`];
+  return all.map((line, index): Row => [index === 0 ? "queued" : "", line]);
+}
+
+function waitedRow(receipt: Receipt): Row {
+  const { waited } = receipt;
   if (waited === "unknown") return ["waited", "unknown: the registry does not say who waited"];
   const each = waited.map(
     (one) =>
       `${one.runId} (${one.threadKey}) ${one.waitedMs === "unknown" ? "unknown" : formatDuration(one.waitedMs)}${one.gaveUp ? ", then gave up" : ""}`,
   );
-  return ["waited", each.length === 0 ? "nobody" : each.join(", ")];
+  const nobody = queuedRows(receipt).length === 0 ? "nobody" : "nobody at the fleet's door";
+  return ["waited", each.length === 0 ? nobody : each.join(", ")];
 }
 
 function killedRows({ killed, killedProcesses, cut }: Receipt): Row[] {
@@ -191,6 +216,7 @@ export function receiptLines(receipt: Receipt, file: string | null = null): stri
     ["phases", phases.map((one) => `${one.phase} ${formatDuration(one.until - one.since)}`).join(" · ") || "none"],
     ...residentRows(receipt),
     waitedRow(receipt),
+    ...queuedRows(receipt),
     ...killedRows(receipt),
     ...(outcome === "landed" ? [] : [["upload", outcome] as const]),
     ...(why === null ? [] : [["why", why] as const]),

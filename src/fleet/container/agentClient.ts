@@ -4,6 +4,7 @@
 import type * as z from "zod";
 import { CLOCK, REAL } from "#core/budgets.ts";
 import {
+  fenceResult,
   fileContent,
   filePutResult,
   keepResult,
@@ -25,7 +26,7 @@ import {
   type WorktreeResult,
 } from "#wire/agent.ts";
 import { agentProblem, type AgentErrorCode, type AgentProblem } from "#wire/agentErrors.ts";
-import { raise, type ErrorCode } from "#wire/errors.ts";
+import { problemIn, raise, type ErrorCode } from "#wire/errors.ts";
 import { jsonOf } from "#wire/parse.ts";
 import { bounded, messageOf } from "../root.ts";
 import type { ContainerPort } from "./containerPort.ts";
@@ -34,6 +35,8 @@ import type { ContainerPort } from "./containerPort.ts";
 export interface AgentAt {
   readonly url: string;
   readonly token: string;
+  /** The ticket under which a run's caller asks; what the resident does itself has none. */
+  readonly number?: number | null;
 }
 
 const CODES: Partial<Record<AgentErrorCode, ErrorCode>> = {
@@ -43,6 +46,7 @@ const CODES: Partial<Record<AgentErrorCode, ErrorCode>> = {
   NO_SUCH_REF: "NO_SUCH_REF",
   SETUP_FAILED: "SETUP_FAILED",
   NO_SUCH_PROC: "NO_SUCH_PROCESS",
+  TAKEN_BACK: "NEEDS_ATTACH",
   PROC_CONFLICT: "BAD_FIELD",
   OFFSET_BEYOND_END: "BAD_FIELD",
   NOT_STARTED: "NOT_STARTED",
@@ -130,7 +134,10 @@ export interface AgentClient {
   output(id: string, from: { out: number; err: number }, signal: AbortSignal): Promise<Response>;
   push(thread: string): Promise<PushResult>;
   read(thread: string, path: string): Promise<FileContent>;
-  write(thread: string, path: string, data: string): Promise<void>;
+  /** Answers how many processes of the thread were alive once the file stood; an older agent does not say. */
+  write(thread: string, path: string, data: string): Promise<number | undefined>;
+  /** Takes back what was allowed of a thread up to this ticket; false for an agent of an older image, which cannot. */
+  takeBack(thread: string, number: number): Promise<boolean>;
   sweep(idleBeforeMs: number, keepBeforeMs: number, spare: string[]): Promise<void>;
 }
 
@@ -147,6 +154,7 @@ export function agentClient(port: ContainerPort, at: AgentAt): AgentClient {
   const post = (fields: Record<string, unknown>): RequestInit => ({ method: "POST", body: without(fields) });
   const posted = <T>(path: string, fields: Record<string, unknown>, schema: z.ZodType<T>): Promise<T> =>
     whole(path, post(fields), schema);
+  const ticket = at.number ?? null;
   const file = (thread: string, path: string): string =>
     `files?thread=${encodeURIComponent(thread)}&path=${encodeURIComponent(path)}`;
   return {
@@ -156,17 +164,27 @@ export function agentClient(port: ContainerPort, at: AgentAt): AgentClient {
     slugOf: async (thread) =>
       (await get("worktrees", worktreeList)).worktrees.find((tree) => tree.thread === thread)?.slug,
     keep: (slug) => posted(`worktrees/${slug}/keep`, {}, keepResult),
-    stopThread: (slug) => posted(`threads/${slug}/stop`, { graceMs: CLOCK.stopGraceMs }, stopResult),
+    stopThread: (slug) => posted(`threads/${slug}/stop`, { graceMs: CLOCK.stopGraceMs, ticket }, stopResult),
     stopProc: (id) => posted(`procs/${id}/stop`, { graceMs: CLOCK.stopGraceMs }, stopResult),
     procs: async () => (await get("procs", procList)).procs,
-    start: (ask) => posted("procs", ask, procView),
+    start: (ask) => posted("procs", { ...ask, ticket }, procView),
     proc: (id) => get(`procs/${id}`, procView),
     output: (id, { out, err }, signal) =>
       askAgent(port, at, `procs/${id}/output?out=${out}&err=${err}&follow=1`, { signal }),
-    push: (thread) => posted("push", { thread }, pushResult),
+    push: (thread) => posted("push", { thread, ticket }, pushResult),
     read: (thread, path) => get(file(thread, path), fileContent),
     async write(thread, path, data) {
-      await whole(file(thread, path), { method: "PUT", body: JSON.stringify({ data }) }, filePutResult);
+      const put = { method: "PUT", body: without({ data, ticket }) };
+      return (await whole(file(thread, path), put, filePutResult)).live;
+    },
+    async takeBack(thread, number) {
+      try {
+        await posted("fence", { thread, ticket: number }, fenceResult);
+        return true;
+      } catch (error) {
+        if (problemIn(error)?.["agentCode"] !== "NO_SUCH_ROUTE") throw error;
+        return false;
+      }
     },
     async sweep(idleBeforeMs, keepBeforeMs, spare) {
       await posted("sweep", { idleBeforeMs, keepBeforeMs, spare }, sweepResult);

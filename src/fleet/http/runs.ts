@@ -2,22 +2,18 @@
 // bytes then go between the caller and the agent, and no object holds a stream open.
 
 import { LIMIT } from "#core/budgets.ts";
+import { mayStartIn } from "#core/resident.ts";
 import { execBodySchema, opBodySchema, readBodySchema, writeBodySchema, type ExecBody } from "#wire/attach.ts";
 import { problemIn, raise } from "#wire/errors.ts";
 import { parseWith } from "#wire/parse.ts";
 import type * as z from "zod";
 import { agentClient, type AgentClient } from "../container/agentClient.ts";
 import { hostContainer } from "../container/containerPort.ts";
-import type { Ticket } from "../ports.ts";
+import type { Ticket, TicketAsk } from "../ports.ts";
 import type { Env, Root } from "../root.ts";
 import { askResident } from "./objects.ts";
 
-interface OfRun {
-  readonly resource: string;
-  readonly threadKey: string;
-  /** Null for one who only reads: a worktree is kept after its run. */
-  readonly runId: string | null;
-}
+type OfRun = TicketAsk & { readonly resource: string };
 
 /** Parses a body or raises its problem. */
 export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
@@ -26,9 +22,10 @@ export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
 }
 
 async function reach(env: Env, root: Root, run: OfRun): Promise<{ agent: AgentClient; ticket: Ticket }> {
-  const reply = await askResident(env, run.resource, (resident) => resident.ticket(run.threadKey, run.runId));
+  const { resource, threadKey, runId, generation } = run;
+  const reply = await askResident(env, resource, (resident) => resident.ticket({ threadKey, runId, generation }));
   if (!reply.ok) return raise(reply.error.code, reply.error.detail);
-  return { agent: agentClient(hostContainer(env, root, run.resource), reply.value), ticket: reply.value };
+  return { agent: agentClient(hostContainer(env, root, resource), reply.value), ticket: reply.value };
 }
 
 async function begin(agent: AgentClient, body: ExecBody): Promise<void> {
@@ -40,7 +37,13 @@ async function begin(agent: AgentClient, body: ExecBody): Promise<void> {
 /** `POST /exec`: starts once by its id, or finds it when no command is given, and streams the output from these offsets. */
 export async function exec(env: Env, root: Root, raw: unknown, signal: AbortSignal): Promise<Response> {
   const body = parsed(execBodySchema, raw);
-  const { agent } = await reach(env, root, body);
+  const { agent, ticket } = await reach(env, root, body);
+  // The ticket is of one boot: its agent is the one that is judged here, or it is gone.
+  if (body.command !== null && !mayStartIn(ticket.bootId, body.bootId))
+    raise(
+      "CONTAINER_REPLACED",
+      `process ${body.procId} was to begin in boot ${body.bootId}, and this is ${ticket.bootId}`,
+    );
   await begin(agent, body);
   const output = await agent.output(body.procId, { out: body.out, err: body.err }, signal);
   return new Response(output.body, { headers: { "content-type": "application/x-ndjson" } });
@@ -66,7 +69,7 @@ export async function op(env: Env, root: Root, raw: unknown): Promise<Response> 
 /** `POST /read`: one file of the thread's worktree, also after its run: what is kept can be read. */
 export async function read(env: Env, root: Root, raw: unknown): Promise<Response> {
   const body = parsed(readBodySchema, raw);
-  const { agent } = await reach(env, root, { ...body, runId: null });
+  const { agent } = await reach(env, root, { ...body, runId: null, generation: null });
   const { data } = await agent.read(body.threadKey, body.path);
   return Response.json({ data });
 }
@@ -75,8 +78,8 @@ export async function read(env: Env, root: Root, raw: unknown): Promise<Response
 export async function write(env: Env, root: Root, raw: unknown): Promise<Response> {
   const body = parsed(writeBodySchema, raw);
   const { agent } = await reach(env, root, body);
-  await agent.write(body.threadKey, body.path, body.data);
-  return Response.json({ data: body.data });
+  const live = await agent.write(body.threadKey, body.path, body.data);
+  return Response.json({ data: body.data, live });
 }
 
 /** A file travels as base64 inside JSON. */

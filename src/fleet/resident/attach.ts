@@ -23,12 +23,12 @@ import { messageOf, within } from "../root.ts";
 import { currentAgent } from "./cycle.ts";
 import { streamFlight, takeOff, type Flight, type Leader, type Workspace } from "./flight.ts";
 import { release } from "./release.ts";
-import { arm, closeLook, flush, flushed, openLook, type Resident } from "./resident.ts";
+import { arm, closeLook, flush, flushed, openLook, takeBack, type Resident } from "./resident.ts";
 
 type Say = (line: string) => void;
 
-/** Makes a workspace; `again` for a run that is registered and so has had one. */
-export type MakeIt = (say: Say, again: boolean) => Promise<Workspace>;
+/** Makes a workspace; `again` is the row of a run that is registered and so has had one, as this attach has written it. */
+export type MakeIt = (say: Say, again: Registration | null) => Promise<Workspace>;
 
 /** One attach's own: what is asked of the agent, and what the last question was. */
 interface Work extends Leader {
@@ -69,14 +69,20 @@ async function standingTree(
   }
 }
 
-/** The worktree of a thread: container, mirror with the setup of its commit, worktree. */
-async function makeWorkspace(resident: Resident, body: AttachBody, say: Say, again: boolean): Promise<Workspace> {
+type Making = Parameters<MakeIt>;
+
+/**
+ * The worktree of a thread: container, mirror with the setup of its commit, worktree. Who attaches to a registered run
+ * begins where it stands: what was let through before is taken back, so that nothing of an earlier caller comes behind.
+ */
+async function makeWorkspace(resident: Resident, body: AttachBody, ...[say, again]: Making): Promise<Workspace> {
   const meta = resident.storage.meta();
   if (meta === undefined) throw new Error("the resident has no repository");
-  const agent = await currentAgent(resident, again ? null : body.runId);
+  const agent = await currentAgent(resident, again === null ? body.runId : null);
+  if (again !== null) await takeBack(resident, agent, again.threadKey, again.seq);
   const { url, setup } = meta;
   const ask = { thread: body.threadKey, setup, ref: body.ref };
-  let tree = again ? await standingTree(agent, ask, say) : undefined;
+  let tree = again === null ? undefined : await standingTree(agent, ask, say);
   if (tree === undefined) {
     await agent.mirror({ url, setup, ref: body.ref }, say);
     tree = await agent.worktree(ask, say);
@@ -131,9 +137,9 @@ function writeRow(work: Work, look: Look): AttachFact {
 }
 
 /** A registered run waits for no slot: its work is under way. */
-async function provision(work: Work, again: boolean): Promise<AttachFact> {
+async function provision(work: Work, row: Registration, again: boolean): Promise<AttachFact> {
   work.flight.decide(null);
-  const make = (): Promise<Workspace> => work.provision((line) => work.flight.say(line), again);
+  const make = (): Promise<Workspace> => work.provision((line) => work.flight.say(line), again ? row : null);
   const { provisioning } = work.resident.memory;
   provisioning.add(work.ask.runId);
   try {
@@ -160,7 +166,7 @@ async function perform(work: Work, effect: AttachEffect): Promise<AttachFact> {
       await release(resident, effect.row.runId, { who: "replaced" });
       return { kind: "oldEnded" };
     case "provision":
-      return provision(work, effect.again);
+      return provision(work, effect.row, effect.again);
     case "admit": {
       const { runId, seq } = effect.row;
       return { kind: "admitted", row: storage.step((store) => admitStep(store, runId, seq)) };
@@ -223,6 +229,11 @@ function drainingProblem(answer: Extract<AttachAnswer, { kind: "draining" }>, qu
   return problemOf("DRAINING", detail, { error: detail, draining: record, quietBy });
 }
 
+/** What an older generation of a run's caller is told, whatever it asks for. */
+export function oldGeneration({ generation, runId }: Registration): Problem {
+  return problemOf("OLD_GENERATION", `generation ${generation} of run ${runId} is attached`);
+}
+
 function problemOfAnswer(answer: Exclude<AttachAnswer, { kind: "admitted" }>, work: Work): Problem {
   switch (answer.kind) {
     case "draining":
@@ -234,7 +245,7 @@ function problemOfAnswer(answer: Exclude<AttachAnswer, { kind: "admitted" }>, wo
         { runId: answer.row.runId },
       );
     case "oldGeneration":
-      return problemOf("OLD_GENERATION", `generation ${answer.row.generation} of run ${answer.row.runId} is attached`);
+      return oldGeneration(answer.row);
     case "leaseSpent":
       return problemOf("LEASE_SPENT", `run ${work.ask.runId}`);
     case "unknownResident":

@@ -16,7 +16,7 @@ import { raise } from "#wire/errors.ts";
 import { registryOf } from "../ports.ts";
 import { messageOf } from "../root.ts";
 import { cycleLater } from "./cycle.ts";
-import { agentOf, arm, flushed, type Resident } from "./resident.ts";
+import { agentOf, arm, flushed, takeBack, type Resident } from "./resident.ts";
 
 export interface Released extends ReleaseAnswer {
   /** What the run leaves; null when its container could not say. */
@@ -24,9 +24,9 @@ export interface Released extends ReleaseAnswer {
 }
 
 /**
- * Ends every process that the thread had while the row stood as it was noted, and reads what its worktree holds. What a
- * newer attach of the run begins meanwhile has moved `seq`, so the row stays and this ends none of it. A container that
- * is not there has nothing alive.
+ * Ends every process that the thread had while the row stood as it was noted, and reads what its worktree holds. What was
+ * let through by then and has not come in yet is taken back. What a newer attach of the run begins meanwhile has moved
+ * `seq`, so the row stays and this ends none of it. A container that is not there has nothing alive.
  */
 async function stopNoted(resident: Resident, row: Registration): Promise<Work | null> {
   const { storage } = resident;
@@ -35,6 +35,7 @@ async function stopNoted(resident: Resident, row: Registration): Promise<Work | 
   if (agent === undefined) return null;
   const slug = storage.slug(threadKey) ?? (await agent.slugOf(threadKey));
   if (slug === undefined) return null;
+  await takeBack(resident, agent, threadKey, seq);
   const live = (await agent.procs()).filter((proc) => proc.thread === threadKey && proc.end === null);
   if (!storage.now().rows.some((kept) => kept.runId === runId && kept.seq === seq)) return null;
   const stopped = await Promise.all(live.map(({ id }) => agent.stopProc(id)));

@@ -171,6 +171,12 @@ export async function agentOf(resident: Resident, start: boolean): Promise<Agent
   return agent;
 }
 
+/** Takes back what was let through of a thread up to this ticket: what of it is still on its way does nothing any more. */
+export async function takeBack({ root }: Resident, agent: AgentClient, threadKey: string, seq: number): Promise<void> {
+  if (await agent.takeBack(threadKey, seq)) return;
+  root.log("warn", "the agent is of an older image and takes nothing back", { threadKey, seq });
+}
+
 /** Looks into the container: which rows have no process left. Null when it cannot be seen. */
 export async function suspectsOf(resident: Resident): Promise<readonly string[] | null> {
   const { storage, root, memory } = resident;

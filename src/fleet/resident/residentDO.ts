@@ -16,10 +16,10 @@ import {
 import { problemIn, problemOf, type Problem } from "#wire/errors.ts";
 import { parseWith } from "#wire/parse.ts";
 import { hostContainer } from "../container/containerPort.ts";
-import { registryOf, type Report, type ResidentPort, type SealReplyOf, type Ticket } from "../ports.ts";
+import { registryOf, type Report, type ResidentPort, type SealReplyOf, type Ticket, type TicketAsk } from "../ports.ts";
 import { messageOf, rootOf, type Env } from "../root.ts";
 import { problemAnswer } from "../problemAnswer.ts";
-import { attach } from "./attach.ts";
+import { attach, oldGeneration } from "./attach.ts";
 import { alone, cycle } from "./cycle.ts";
 import { provisionResident, rebuildResident } from "./onboard.ts";
 import { endSpentLeases, release, sweepIfDue } from "./release.ts";
@@ -105,11 +105,14 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     await this.ctx.storage.deleteAll();
   }
 
-  async ticket(threadKey: string, runId: string | null): Promise<Result<Ticket, Problem>> {
+  async ticket({ threadKey, runId, generation }: TicketAsk): Promise<Result<Ticket, Problem>> {
     const resident = this.#known();
+    let number: number | null = null;
     if (runId !== null) {
-      const row = resident.storage.step((store) => touchStep(store, threadKey, runId));
-      if (row === null) return fail(problemOf("NEEDS_ATTACH", `thread ${threadKey}, run ${runId}`));
+      const found = resident.storage.step((store) => touchStep(store, { threadKey, runId, generation }));
+      if (found.kind === "unregistered") return fail(problemOf("NEEDS_ATTACH", `thread ${threadKey}, run ${runId}`));
+      if (found.kind === "oldGeneration") return fail(oldGeneration(found.row));
+      number = found.row.seq;
       flush(resident);
     }
     await agentOf(resident, false);
@@ -117,7 +120,7 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
     if (running === null) return fail(problemOf("ROLLING", "the container does not run"));
     const { url, token, bootId } = running;
     const slug = resident.storage.slug(threadKey) ?? "";
-    return ok({ url, token, bootId, slug });
+    return ok({ url, token, bootId, slug, number });
   }
 
   /** `/attach`, `/detach`, `/onboard` and `/rebuild`, whose bodies the Worker has capped and whose bearer it has judged. */

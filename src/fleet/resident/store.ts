@@ -37,8 +37,11 @@ function unreadableRow(key: string): Registration {
   };
 }
 
-/** Later than every boot that was counted, so that the words of a resident whose count cannot be read are news. */
-const UNREAD_INCARNATION = 1e12;
+/**
+ * Later than everything that was counted, boots and rows alike: the words of a resident whose count cannot be read are
+ * news, and what it lets through is numbered behind whatever it has taken back.
+ */
+const UNREAD_COUNT = 1e12;
 
 /** An unreadable seal counts as standing until the registry is asked about it. */
 function readSeal(stored: unknown, lastAttempt: number): Seal | null {
@@ -55,7 +58,10 @@ function load(kv: SyncKvStorage): ResidentStore {
     return row.success ? row.data : unreadableRow(key);
   });
   if (stored === undefined) return { ...EMPTY_RESIDENT, rows };
-  if (!gate.success) return { ...EMPTY_RESIDENT, incarnation: UNREAD_INCARNATION, rows, seal: readSeal(stored, 0) };
+  if (!gate.success) {
+    const counts = { incarnation: UNREAD_COUNT, seq: UNREAD_COUNT };
+    return { ...EMPTY_RESIDENT, ...counts, rows, seal: readSeal(stored, 0) };
+  }
   const { incarnation, seq, told, lastAttempt, cycling } = gate.data;
   return { incarnation, seq, told, lastAttempt, cycling, rows, seal: readSeal(gate.data.seal, lastAttempt) };
 }

@@ -25,6 +25,7 @@ export const BOT_INVARIANTS: Readonly<Record<string, string>> = {
   "14": "every wait is on its card, with its cause",
   order: "asks of one repository start in the order of arrival, of those that may start",
   thread: "one live run a thread",
+  beside: "no process of a run is started beside another one of it",
   fenced: "what an older bot writes is refused",
   held: "a run is taken from a bot only when it was left, or the ledger has not heard of it for a whole lease",
   copy: "the bot's copy closes nothing once the registry has said that its id lives no more",
@@ -44,7 +45,7 @@ function ledgerWrong(part: LedgerPart): Broken | null {
 
 function fleetWrong(fleet: FleetPart): Broken | null {
   const twice = fleet.runs.find(({ procs }) => procs.filter(([, state]) => state === "alive").length > 1);
-  return twice === undefined ? null : broken("12", `two processes of ${twice.id} are alive at once`);
+  return twice === undefined ? null : broken("beside", `two processes of ${twice.id} are alive at once`);
 }
 
 function inboxWrong(part: LedgerPart, fleet: FleetPart): Broken | null {

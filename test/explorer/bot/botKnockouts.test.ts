@@ -4,5 +4,6 @@ import { testGuards } from "../knockoutTests.ts";
 import { BOT_KNOCKOUTS } from "./botKnockouts.ts";
 import { exploreBot } from "./botSearch.ts";
 import { BOT_WORLDS } from "./botWorlds.ts";
+import { HOLDER_KNOCKOUTS } from "./holderKnockouts.ts";
 
-testGuards(exploreBot, BOT_WORLDS, BOT_KNOCKOUTS);
+testGuards(exploreBot, BOT_WORLDS, [...BOT_KNOCKOUTS, ...HOLDER_KNOCKOUTS]);

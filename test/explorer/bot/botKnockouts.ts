@@ -10,7 +10,7 @@ import { SHIPPED_BOT, type BotCore } from "./botShipped.ts";
 export type BotKnockout = GuardOf<BotCore>;
 
 /** What ships, but for these. */
-const without = (changes: Partial<BotCore>): BotCore => ({ ...SHIPPED_BOT, ...changes });
+export const without = (changes: Partial<BotCore>): BotCore => ({ ...SHIPPED_BOT, ...changes });
 
 const withEntries = (store: LedgerStore, change: (entry: Entry) => Entry): LedgerStore => ({
   ...store,

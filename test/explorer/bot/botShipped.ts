@@ -7,6 +7,7 @@ import * as drain from "#core/drain.ts";
 import * as hold from "#core/hold.ts";
 import * as ledger from "#core/ledger.ts";
 import * as look from "#core/look.ts";
+import * as resident from "#core/resident.ts";
 import { ORDER } from "./order.ts";
 
 /**
@@ -41,6 +42,8 @@ export const SHIPPED_BOT = {
   beginReconcile: hold.beginReconcile,
   noteReport: hold.noteReport,
   decideLook: look.decideLook,
+  touchStep: resident.touchStep,
+  mayStartIn: resident.mayStartIn,
   cardWords: card.cardWords,
   ...ORDER,
 };

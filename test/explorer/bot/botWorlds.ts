@@ -173,6 +173,18 @@ const SAYINGS: readonly BotWorld[] = [
     { askers: [LONG], sayings: [STEER, STOP], generations: 2, begins: SERVES },
     { kill: true, time: true, replaced: 1, resumes: true, ...SWIFT },
   ),
+  botWorld(
+    "behind",
+    "a bot that stands still at any step and goes on behind the next one, over containers that are replaced",
+    { askers: [LONG], generations: 2, begins: SERVES },
+    { stall: true, time: true, replaced: 2, resumes: true, ...SWIFT },
+  ),
+  botWorld(
+    "shorter",
+    "what a bot that stood still writes behind the next one, which was told more",
+    { askers: [LONG], sayings: [STEER, STEER_AGAIN], generations: 2, begins: SERVES },
+    { stall: true, time: true, ...SWIFT },
+  ),
 ];
 
 export const BOT_WORLDS: readonly BotWorld[] = [...DOORS, ...ASKS, ...BOTS_AFTER_BOTS, ...SAYINGS];

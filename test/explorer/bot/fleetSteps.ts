@@ -1,13 +1,14 @@
-// A bot's runs at their residents, and what happens there by itself. The gate is the registry's shipped answer; a resident
-// knows its rows, its processes and the inbox that stands in each worktree. What is done in a workspace names no bot's
-// number, so worlds in which a bot stands still leave out what it may write or start there behind the next one.
+// A bot's runs at their residents, and what happens there by itself. The gate is the registry's shipped answer, and so is
+// whether something is done under a registration; a resident knows its rows, its processes and the inbox that stands in
+// each worktree.
 
+import { EMPTY_RESIDENT, type TouchFound } from "#core/resident.ts";
 import { RESOURCES, broken, type Broken } from "../world.ts";
 import { closesRaw, liveRaw, type Book } from "../book.ts";
 import { drainBookOf } from "../bookSteps.ts";
 import { keyOf } from "./botWorld.ts";
 import { taught } from "./doors.ts";
-import { deliverOn, inboxOf, lastSteer, leftAsIs, moved, NOWHERE, poked } from "./inHand.ts";
+import { closing, deliverOn, inboxOf, lastSteer, leftAsIs, moved, NOWHERE, poked } from "./inHand.ts";
 import type { BotModel } from "./botModel.ts";
 import {
   BOTS,
@@ -110,44 +111,72 @@ function attach(model: BotModel, there: There, run: Run): Made {
   return { label, bot: taught(model, back, run, answer.drain), fleet };
 }
 
-const ending = (bot: Bot, run: Run): Bot => poked(moved(bot, { ...run, at: "detach", delivery: null }));
+const ending = (bot: Bot, run: Run): Bot => poked(moved(bot, { ...closing(run), at: "detach" }));
 
 /** A run's resident with every process of it over. */
 function ended(at: AtResident): AtResident {
   return { ...at, procs: at.procs.map(([n, state]): Proc => [n, state === "alive" ? "over" : state]) };
 }
 
+/** A process begins, and finds what stands in its inbox. */
 const withProc = (at: AtResident, n: number): AtResident => ({
-  ...at,
-  procs: [...at.procs, [n, "alive"] as const].toSorted(([a], [b]) => a - b),
+  ...shownTo(at),
+  procs: [...at.procs.filter(([one]) => one !== n), [n, "alive"] as const].toSorted(([a], [b]) => a - b),
 });
 
-/** Starts the process, or finds it. One that was begun in another container is looked for there and never started anew. */
+/** What the resident says of something that a bot of this number does under the run's registration. */
+function touched({ core }: BotModel, { id, thread, row }: AtResident, generation: number): TouchFound["kind"] {
+  const one = { runId: id, threadKey: thread, kind: "run", state: "running", seq: 0, since: 0, leaseUntil: 1 } as const;
+  const rows = row === null ? [] : [{ ...one, generation: row, parent: null }];
+  return core.touchStep({ ...EMPTY_RESIDENT, rows }, { runId: id, threadKey: thread, generation }).found.kind;
+}
+
+/** The process is there. What stood before it began has reached it; what else was written is written once more. */
+function found(bot: Bot, run: Run): Bot {
+  const reached = Math.max(run.reached, run.standing);
+  const written = Math.min(run.written, reached);
+  return moved(bot, deliverOn({ ...run, at: "work", heard: true, standing: 0, reached, written }));
+}
+
+/**
+ * Starts the process, or finds it. In a container that is another one than it was meant for it is not started: the bot
+ * attaches again, asks after it there, and starts it only where it is sure that nobody has.
+ */
 function exec(model: BotModel, there: There, run: Run): Made {
   const { bot, fleet, n } = there;
   const at = atResident(fleet, run);
   const { reading } = run;
   if (reading === null) throw new RangeError(run.id);
-  if (at.row === null)
-    return { label: `finds ${run.id} not registered`, bot: moved(bot, { ...run, at: "door" }), fleet };
+  const touch = touched(model, at, n + 1);
+  const atDoor = moved(bot, { ...run, at: "door" });
+  if (touch === "unregistered") return { label: `finds ${run.id} not registered`, bot: atDoor, fleet };
+  if (touch === "oldGeneration") return { label: `finds ${run.id} taken over`, bot: leftAsIs(bot, run.id), fleet };
+  const isAskedAfter = reading.boot !== run.boot;
+  if (!isAskedAfter && !model.core.mayStartIn(String(fleet.boots[run.cell]), String(reading.boot)))
+    return { label: `finds another container under ${run.id}`, bot: atDoor, fleet };
   const proc = at.procs.find(([one]) => one === reading.n);
-  const follows = moved(bot, { ...run, at: "work" });
-  if (proc !== undefined && proc[1] !== "gone") return { label: `finds the process of ${run.id}`, bot: follows, fleet };
-  if (reading.boot !== run.boot) return replaced(model, there, run);
+  if (proc !== undefined && proc[1] !== "gone")
+    return { label: `finds the process of ${run.id}`, bot: found(bot, run), fleet };
+  if (isAskedAfter) return proc === undefined && !run.heard ? anew(there, run) : replaced(model, there, run);
   const alive = at.procs.find(([, state]) => state === "alive");
   const twice =
     alive !== undefined
-      ? broken("12", `bot ${n + 1} starts process ${reading.n} of ${run.id}, whose process ${alive[0]} is alive`)
+      ? broken("beside", `bot ${n + 1} starts process ${reading.n} of ${run.id}, whose process ${alive[0]} is alive`)
       : proc !== undefined
         ? broken("12", `bot ${n + 1} starts process ${reading.n} of ${run.id} a second time`)
         : null;
-  const started = withProc({ ...at, procs: at.procs.filter(([one]) => one !== reading.n) }, reading.n);
   return {
     label: `starts process ${reading.n} of ${run.id}`,
-    bot: follows,
-    fleet: withRun(fleet, started),
+    bot: found(bot, run),
+    fleet: withRun(fleet, withProc(at, reading.n)),
     broken: twice,
   };
+}
+
+/** Nobody has ever heard of its process, which its own bot was about to begin in the container before. */
+function anew({ bot, fleet }: There, run: Run): Made {
+  const reading = { n: run.reading?.n ?? run.tries, boot: run.boot };
+  return { label: `begins ${run.id} in another container`, bot: moved(bot, { ...run, at: "begin", reading }), fleet };
 }
 
 /** Its process is gone with its container: the run goes on by its resume, or ends. */
@@ -157,7 +186,7 @@ function replaced(model: BotModel, { bot, fleet }: There, run: Run): Made {
   const tries = run.tries + 1;
   return {
     label: `${label}, and resumes it`,
-    bot: moved(bot, { ...run, at: "begin", tries, reading: { n: tries, boot: run.boot }, delivery: null }),
+    bot: moved(bot, { ...closing(run), at: "begin", tries, reading: { n: tries, boot: run.boot }, heard: false }),
     fleet,
   };
 }
@@ -171,36 +200,39 @@ function follow({ bot, fleet }: There, run: Run): Made | null {
     : null;
 }
 
-function write({ bot, fleet }: There, run: Run): Made {
+/** The file is written whole. It has reached somebody only where somebody is alive. */
+function write(model: BotModel, { bot, fleet, n }: There, run: Run): Made {
   const at = atResident(fleet, run);
   const label = `writes the inbox of ${run.id}`;
-  if (at.row === null)
-    return {
-      label: `${label}: not registered`,
-      bot: moved(bot, deliverOn({ ...run, delivery: null, written: lastSteer(run) })),
-      fleet,
-    };
+  const touch = touched(model, at, n + 1);
   const last = lastSteer(run);
-  const known: Run = { ...run, written: last, delivery: last > run.delivered ? "tell" : null };
-  const next = known.delivery === null ? deliverOn(known) : known;
-  return { label, bot: moved(bot, next), fleet: withRun(fleet, written(at, inboxOf(run))) };
+  const known: Run = { ...run, delivery: null, written: last };
+  if (touch !== "touched") return { label: `${label}: ${touch}`, bot: moved(bot, deliverOn(known)), fleet };
+  const live = at.procs.filter(([, state]) => state === "alive").length;
+  const stands = { ...at, inbox: inboxOf(run) };
+  const reached = model.core.isRead(live) ? Math.max(run.reached, last) : run.reached;
+  return {
+    label: live === 0 ? `${label}, for nobody` : label,
+    bot: moved(bot, deliverOn({ ...known, reached })),
+    fleet: withRun(fleet, live === 0 ? stands : shownTo(stands)),
+  };
 }
 
-/** The file is written whole; what is new in it comes behind what was there. */
-function written(at: AtResident, inbox: readonly number[]): AtResident {
-  return { ...at, inbox, shown: [...at.shown, ...inbox.filter((seq) => !at.shown.includes(seq))] };
+/** What stands in the inbox is shown to a process that is alive; what is new in it comes behind what was there. */
+function shownTo(at: AtResident): AtResident {
+  return { ...at, shown: [...at.shown, ...at.inbox.filter((seq) => !at.shown.includes(seq))] };
 }
 
 /** The registration is given back; an older bot's word is not heard once a newer one has attached. */
 function detach({ bot, fleet, n }: There, run: Run): Made {
   const at = atResident(fleet, run);
-  const sealing = moved(bot, { ...run, at: "seal", delivery: null });
+  const sealing = moved(bot, { ...run, at: "seal" });
   if (at.row === null || at.row > n + 1) return { label: `detaches ${run.id}: not its own`, bot: sealing, fleet };
   return { label: `detaches ${run.id}`, bot: sealing, fleet: withRun(fleet, ended({ ...at, row: null })) };
 }
 
 function stepsOfRun(model: BotModel, there: There, run: Run): readonly Made[] {
-  const writes = run.delivery === "write" ? [write(there, run)] : [];
+  const writes = run.delivery === "write" ? [write(model, there, run)] : [];
   switch (run.at) {
     case "door": {
       const made = attach(model, there, run);
@@ -214,7 +246,7 @@ function stepsOfRun(model: BotModel, there: There, run: Run): readonly Made[] {
       return heard === null ? writes : [heard, ...writes];
     }
     case "detach":
-      return [detach(there, run)];
+      return run.delivery === null ? [detach(there, run)] : [];
     default:
       return writes;
   }
@@ -241,10 +273,6 @@ export function fleetSteps(model: BotModel, tuple: readonly number[], n: 0 | 1 |
   });
 }
 
-/** Whether a bot is between its attach and its process: what is replaced then is left out, since exec names no boot. */
-const begins = ({ runs }: Bot): boolean =>
-  runs.some(({ at, reading }) => reading !== null && (at === "begin" || at === "inbox" || at === "exec"));
-
 /** What happens at residents by itself: a process ends, a container is replaced under its runs. */
 export function ownSteps(model: BotModel, tuple: readonly number[]): readonly Step[] {
   const number = tuple[FLEET] as number;
@@ -259,11 +287,7 @@ export function ownSteps(model: BotModel, tuple: readonly number[]): readonly St
         broken: null,
       })),
   );
-  if (
-    outside.replaced >= model.world.allowed.replaced ||
-    BOTS.some((place) => begins(model.bots.at(tuple[place] as number)))
-  )
-    return ends;
+  if (outside.replaced >= model.world.allowed.replaced) return ends;
   const runs = fleet.runs.map((run): AtResident => {
     if (run.cell !== 0) return run;
     return { ...run, inbox: [], procs: run.procs.map(([n, state]): Proc => [n, state === "alive" ? "gone" : state]) };

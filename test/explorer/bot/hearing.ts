@@ -70,8 +70,8 @@ function heardBegin(model: BotModel, bot: Bot, id: string, answer: Answer): Bot 
 function heardReached(bot: Bot, id: string, answer: Answer): Bot {
   const run = runOf(bot, id);
   if (run === undefined) return bot;
-  const delivered = answer.of === "entry" ? Math.max(run.delivered, run.written) : run.delivered;
-  return moved(bot, deliverOn({ ...run, delivery: null, delivered }));
+  if (answer.of !== "entry") return moved(bot, deliverOn({ ...run, delivery: null, reached: run.delivered }));
+  return moved(bot, deliverOn({ ...run, delivery: null, delivered: Math.max(run.delivered, run.reached) }));
 }
 
 /** Takes an answer. */

@@ -49,19 +49,24 @@ export const lastSteer = (run: Run): number => steersOf(run).at(-1) ?? 0;
 /** What the file is written with. */
 export const inboxOf = steersOf;
 
-/** Writes on while the file lacks something; a process begins once what was said before it stands. */
+/** Tells what has reached the run, and writes on while the file lacks something; a process begins once what was said before it stands. */
 export function deliverOn(run: Run): Run {
-  if (run.stop || run.delivery !== null) return run;
+  if (run.delivery !== null) return run;
+  if (run.reached > run.delivered) return { ...run, delivery: "tell" };
+  if (run.stop || !isIn(run)) return run;
   if (lastSteer(run) > run.written) return { ...run, delivery: "write" };
-  return run.at === "inbox" ? { ...run, at: "exec" } : run;
+  return run.at === "inbox" ? { ...run, at: "exec", standing: run.heard ? 0 : run.written } : run;
 }
+
+/** It is over: nothing more is written, and what has reached it is told before the rest becomes an ask. */
+export const closing = (run: Run): Run => ({ ...run, delivery: run.delivery === "tell" ? "tell" : null });
 
 /** A stop ends it wherever it is, but on its way back or in its end. */
 function heeded(model: BotModel, run: Run): Run {
   const said = model.core.undelivered({ messages: run.messages, delivered: run.delivered });
   if (run.stop || !said.some(({ kind }) => kind === "stop")) return run;
   const ends = run.at === "door" || isIn(run);
-  return { ...run, stop: true, delivery: null, at: ends ? "detach" : run.at };
+  return { ...closing(run), stop: true, at: ends ? "detach" : run.at };
 }
 
 /** Takes what an answer tells of a run's messages; answers come in any order, and messages are only added. */
@@ -86,6 +91,7 @@ export function start(model: BotModel, bot: Bot, entry: Entry): Bot {
     at: "door",
     tries: entry.tries,
     reading,
+    heard: reading !== null,
     boot: NOWHERE,
     messages: entry.messages,
     delivered: entry.delivered,
@@ -93,6 +99,8 @@ export function start(model: BotModel, bot: Bot, entry: Entry): Bot {
     moved: false,
     delivery: null,
     written: 0,
+    standing: 0,
+    reached: entry.delivered,
   };
   const taken = poked(withTouched(moved(bot, heeded(model, run)), id));
   return reading === null ? tell(taken, id, "attaching", null) : taken;

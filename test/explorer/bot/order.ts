@@ -25,5 +25,10 @@ function isLeft({ left }: Bot, { ask }: Entry): boolean {
   return left.includes(ask.id);
 }
 
+/** Whether what was written has reached the run: somebody was alive to read it once it stood. */
+function isRead(live: number): boolean {
+  return live > 0;
+}
+
 /** The bot's own order. */
-export const ORDER = { isAwaiting, isTouched, isKnown, isLeft };
+export const ORDER = { isAwaiting, isTouched, isKnown, isLeft, isRead };

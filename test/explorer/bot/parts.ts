@@ -30,7 +30,7 @@ export type Proc = readonly [n: number, state: "alive" | "over" | "gone"];
 
 /**
  * One run at its resident: by which bot's number it is registered, its processes, the seqs in its inbox as it stands, and
- * those that it has ever shown.
+ * those that it has ever shown to a process that was alive.
  */
 export interface AtResident {
   readonly id: string;
@@ -66,6 +66,8 @@ export interface Run {
   readonly at: "door" | "back" | "begin" | "inbox" | "exec" | "work" | "detach" | "seal";
   readonly tries: number;
   readonly reading: Read | null;
+  /** Whether the process that is read was heard of, or may have been by the bot before: it is not begun a second time. */
+  readonly heard: boolean;
   /** The container's boot that its workspace is of. */
   readonly boot: number;
   readonly messages: readonly Message[];
@@ -77,6 +79,10 @@ export interface Run {
   readonly delivery: "write" | "tell" | null;
   /** The last message of the file, as far as this bot knows. */
   readonly written: number;
+  /** The last message that stood in the file before a process which has yet to begin. */
+  readonly standing: number;
+  /** The last message that is known to have reached it. */
+  readonly reached: number;
 }
 
 /** An entry as a look at the queue keeps it. */

@@ -47,7 +47,7 @@ function requestOfRun({ id, at, delivery }: Run): readonly Request[] {
   const told = delivery === "tell" ? [request("reached", id)] : [];
   if (at === "back") return [request("return", id)];
   if (at === "begin") return [request("begin", id), ...told];
-  return at === "seal" ? [request("end", id)] : told;
+  return at === "seal" && delivery === null ? [request("end", id)] : told;
 }
 
 /** Whether a bot has left all that it had, so that the next one may have it. */
@@ -134,7 +134,7 @@ function begin(model: BotModel, part: LedgerPart, { bot, number }: Who, id: stri
 }
 
 function reached(model: BotModel, part: LedgerPart, { bot, number }: Who, id: string): Made<Answer> {
-  const delivered = bot.runs.find((one) => one.id === id)?.written ?? 0;
+  const delivered = bot.runs.find((one) => one.id === id)?.reached ?? 0;
   const { store, found: entry } = model.core.progressStep(part.store, id, number, { delivered });
   return { part: { ...part, store }, answer: entry === null ? UNHELD : found(entry) };
 }

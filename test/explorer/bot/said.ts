@@ -35,7 +35,7 @@ export function judgedEnd(entry: Entry, inbox: readonly number[], left: Entry | 
   for (const [n, message] of messages.entries()) {
     if (message.kind === "stop") continue;
     const where = comings(message, entry, inbox, left);
-    // What the inbox got in the very moment of the run's end may come as an ask too: nobody can say whether it was read.
+    // What a bot had no time to tell of before it was gone may come as an ask too: nobody can say whether it was read.
     const isTold = message.seq <= entry.delivered || !inbox.includes(message.seq);
     if (where.length > 1 && isTold)
       return broken("twice", `"${message.key}" comes twice: to ${where.join(" and to ")} of ${id}`);
