@@ -42,6 +42,7 @@ async function tellEnds({ steady, cards, ...desk }: Desk): Promise<void> {
 
 /** Begins a bot: it is numbered, takes over what is free, and looks at the queue. Resolves once it can answer. */
 export async function beginBot(parts: BotParts, bearers: Bearers): Promise<Bot> {
+  parts.secrets.learn(parts.kinds);
   const over = new AbortController();
   const streams = new AbortController();
   const { promise: ended, resolve: hasEnded } = Promise.withResolvers<void>();

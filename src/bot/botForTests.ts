@@ -192,7 +192,11 @@ function partsIn(world: World, life: Life, { kinds = {}, roll = "drain" }: Wishe
   const fleet = fleetClient(transport);
   const watch = new Watch({ transport, clock, openSocket: () => world.server.openSocket() });
   const config = configOf(configSchema.parse({ kinds }));
-  const secrets = new Secrets({ variable: (name) => world.variables[name], file: (path) => world.files[path] });
+  const secrets = new Secrets({
+    variable: (name) => world.variables[name],
+    file: (path) => world.files[path],
+    own: [],
+  });
   return {
     upload: { build: { commit: "c1", bundle: "b1", image: "i1" }, generation: 7, drainId: null },
     roll,

@@ -1,6 +1,7 @@
 // A container behind the fake fleet: its processes are started once by their id, outlive whoever follows them, and keep what
 // they said; its files are those of the threads' worktrees.
 
+import { isDeepStrictEqual } from "node:util";
 import { REAL } from "#core/budgets.ts";
 import { mayStartIn } from "#core/resident.ts";
 import { execBodySchema, opBodySchema, writeBodySchema, type ExecBody } from "#wire/attach.ts";
@@ -106,6 +107,8 @@ export class Container {
       process = { id, runId, command, env, bootId, said, end: null, changed: new Set() };
       this.processes.push(process);
       this.onStart(process);
+    } else if (command !== null && !isDeepStrictEqual([command, env], [process.command, process.env])) {
+      return refusal("PROCESS_DIFFERS");
     }
     return this.#follow(process, body, signal);
   }

@@ -49,8 +49,9 @@ function signalNumber(name: string): number {
   return found?.[1] ?? constants.signals.SIGKILL;
 }
 
-function secretsIn(home: string): Secrets {
+function secretsIn(home: string, own: readonly string[]): Secrets {
   return new Secrets({
+    own,
     variable: (name) => process.env[name],
     file: (path) => {
       try {
@@ -110,9 +111,9 @@ async function main(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
   const settings = settingsOf(process.env["TIDEGATE_BOT"]);
   const bearers = withEnv(NO_BEARERS, process.env);
-  const secrets = secretsIn(settings.home);
   const own = Object.values(bearers).filter((bearer) => bearer !== "");
-  const mask = (text: string): string => secrets.mask(own.reduce((left, one) => left.replaceAll(one, "***"), text));
+  const secrets = secretsIn(settings.home, own);
+  const mask = (text: string): string => secrets.mask(text);
   const log = logWith(real, { write: (line) => void process.stderr.write(`${line}\n`), mask });
   const failed = (error: unknown): void => log("error", "an error that nobody took", { error });
   process.on("uncaughtException", failed);

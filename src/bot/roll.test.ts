@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CLOCK } from "#core/budgets.ts";
 import { MINUTE, SECOND } from "#core/time.ts";
-import { born, request, World } from "./botForTests.ts";
+import { asked, born, request, World } from "./botForTests.ts";
 import { Night } from "./nightForTests.ts";
 
 const TEXTS = ["one", "two", "three", "four", "five"];
@@ -144,6 +144,38 @@ test("a run goes on through a roll: one process, its output whole, and its card 
   ]);
   assert.ok(!world.logged.join("\n").includes(secret));
 });
+
+const KEYED = { env: { KEY: { from: "A_KEY" } } };
+const changes: readonly (readonly [says: string, kinds: object, key: string | undefined, isBare: boolean])[] = [
+  ["whose secret was rotated", { shell: { lease: "45m", ...KEYED } }, "another-value", false],
+  ["whose command is another one", { shell: { lease: "45m", command: ["agent"], ...KEYED } }, "the-first-value", false],
+  ["whose secret is not there any more", { shell: { lease: "45m", ...KEYED } }, undefined, true],
+  ["whose kind is gone", {}, "the-first-value", true],
+];
+for (const [says, kinds, key, isBare] of changes)
+  test(`inv. 4: a run ${says} at the next bot goes on: its process is followed, and never ended`, async () => {
+    const world = new World();
+    world.variables["A_KEY"] = "the-first-value";
+    const before = { shell: { lease: "45m", ...KEYED }, ci: { lease: "45m", ...KEYED } };
+    const first = await born(world, { roll: "handoff", kinds: before });
+    const kind = isBare && key !== undefined ? "ci" : "shell";
+    const { id } = await asked(first, "go", { kind });
+    await world.clock.settle();
+    const process = world.container.of(id);
+    world.container.say(process, "before, ");
+    await first.bot.end();
+    if (key === undefined) delete world.variables["A_KEY"];
+    else world.variables["A_KEY"] = key;
+    await born(world, { roll: "handoff", kinds });
+    await world.clock.settle();
+    world.container.say(process, "behind");
+    world.container.finish(process);
+    await world.clock.settle();
+    const { ended, notes } = await world.ledger.run(id);
+    assert.deepEqual([ended?.verdict.ending, ended?.writeUp], ["finished", "before, behind"]);
+    assert.deepEqual(world.container.started, [process.id]);
+    assert.equal(notes.filter(({ kind: one }) => one === "only_followed").length, isBare ? 1 : 0);
+  });
 
 test("a container that is replaced during a roll: the next bot resumes the run, under a new id and a ceiling", async () => {
   const world = new World();

@@ -142,6 +142,23 @@ for (const [says, from, rest, said] of replacedBeforeIt)
     assert.equal(at.server.count("/attach"), 2);
   });
 
+test("a process that was begun by another command is followed as it is, and not started a second time", async () => {
+  const at = scene();
+  execs(
+    at,
+    () => refusal("PROCESS_DIFFERS"),
+    () => lines([], "cut"),
+    () => lines([endLine("exited")]),
+  );
+  const run = await take(at, stood);
+  assert.deepEqual(run.end(), { kind: "finished", exit: 0, signal: null });
+  assert.deepEqual(asks(at), [
+    ["p-run-one-1", ["date"], "boot1"],
+    ["p-run-one-1", null, null],
+    ["p-run-one-1", null, null],
+  ]);
+});
+
 test("a process is heard of once its exec is answered: whatever the stream says, it is not started a second time", async () => {
   const at = scene();
   const found: string[] = [];

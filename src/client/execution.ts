@@ -81,7 +81,10 @@ export interface WorkPorts {
 
 /** A run that its caller took from another, and may leave to the next. */
 export interface Hold {
-  /** Where its process stood; null when none of it was begun. It counts as heard: it is never started a second time. */
+  /**
+   * Where its process stood; null when none of it was begun. It counts as heard: it is never started a second time, also
+   * where its command or its environment are other ones by now.
+   */
   readonly from: Pick<Reading, "procId" | "command" | "bootId" | "out" | "err"> | null;
   /** How often it may be resumed. */
   readonly resumes: number;
@@ -114,6 +117,8 @@ class Execution {
   #binding: Binding;
   #standing: Standing;
   #resumes = 0;
+  /** Whether the process at hand was begun by another command or environment: then it is asked after and not started. */
+  #differs = false;
   /** Whether the present silence has been told of as a reset. */
   #toldReset = false;
 
@@ -176,6 +181,7 @@ class Execution {
   /** A process of this run, in the container as it is now. */
   #begin(command: readonly string[]): Reading {
     this.#standing = standingOf(this.#ports.clock.now());
+    this.#differs = false;
     const { bootId } = this.#binding;
     return { procId: this.#ports.mintId("p"), command, bootId, heard: false, out: 0, err: 0 };
   }
@@ -203,7 +209,8 @@ class Execution {
   #follow(reading: Reading): Promise<Followed> {
     const { resource, threadKey, runId, generation, env } = this.#ask;
     // In a later boot the process is asked after, not started: it may have ended there, and its record says how.
-    const ask = { resource, threadKey, runId, generation, env, command: this.#isIn(reading) ? reading.command : null };
+    const mayStart = this.#isIn(reading) && !this.#differs;
+    const ask = { resource, threadKey, runId, generation, env, command: mayStart ? reading.command : null };
     const wishes = { sink: this.#events, signal: this.#gone.signal, onFound: () => this.#events.onFound?.() };
     return follow(this.#ports.fleet, ask, reading, wishes);
   }
@@ -225,6 +232,9 @@ class Execution {
       case "noProcess":
         if (reading.heard) return "gone";
         reading.bootId = this.#binding.bootId;
+        return "goOn";
+      case "differs":
+        this.#differs = true;
         return "goOn";
       case "notStarted":
         return { kind: "notStarted", why: followed.why };

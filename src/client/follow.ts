@@ -9,7 +9,8 @@ import { isUnreachable } from "./transport.ts";
 /** Where the caller's reading of a process stands. */
 export interface Reading {
   readonly procId: string;
-  readonly command: readonly string[];
+  /** What it is started by; null where nobody can say any more, so that it is only followed. */
+  readonly command: readonly string[] | null;
   /** The container's boot that it was started in, as far as the caller knows; it is started in no other one. */
   bootId: string;
   /** Whether the process has ever been heard of: from then on it is not started a second time. */
@@ -31,6 +32,8 @@ export type Followed =
   | { readonly kind: "cut"; readonly heard: boolean; readonly why: string }
   | { readonly kind: "unregistered" }
   | { readonly kind: "noProcess" }
+  /** The id stands for a process that was begun by another command or environment. */
+  | { readonly kind: "differs" }
   /** A newer generation of the caller holds the run. */
   | { readonly kind: "superseded"; readonly why: string }
   | { readonly kind: "notStarted"; readonly why: string }
@@ -65,6 +68,8 @@ function meaningOf(code: string, detail: string, heard: boolean): Followed {
     case "NO_SUCH_PROCESS":
     case "NO_SUCH_PROC":
       return { kind: "noProcess" };
+    case "PROCESS_DIFFERS":
+      return { kind: "differs" };
     case "NOT_STARTED":
       return { kind: "notStarted", why: detail };
     case "OLD_GENERATION":

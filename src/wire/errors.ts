@@ -74,6 +74,11 @@ export const ERRORS = {
     title: "The container is another one than the command was meant for",
     next: "Attach again, and ask what became of the process before anything is started.",
   },
+  PROCESS_DIFFERS: {
+    status: 409,
+    title: "The process was begun by another command or environment",
+    next: "Ask after it without a command, or name another process.",
+  },
   DEPLOY_IN_PROGRESS: {
     status: 409,
     title: "Another deploy is under way",

@@ -326,3 +326,13 @@ test("a ledger that is away is said to whoever asks; nothing waits for it", asyn
   assert.ok(world.logged.some((line) => line.includes("a defect")));
   assert.ok(!problem.detail.includes("a defect"), "and nothing of its insides");
 });
+
+test("a secret that a kind names is in no log from the first line on, whoever writes it there", async () => {
+  const world = new World();
+  world.variables["A_KEY"] = "the-secret-value";
+  const living = await born(world, { kinds: { keyed: { lease: "45m", env: { KEY: { from: "A_KEY" } } } } });
+  assert.equal((await refused(living, "GET /nowhere/the-secret-value")).code, "NO_ROUTE");
+  const logged = world.logged.join("\n");
+  assert.ok(logged.includes("NO_ROUTE"));
+  assert.ok(!logged.includes("the-secret-value"));
+});

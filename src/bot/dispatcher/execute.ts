@@ -73,9 +73,10 @@ function eventsOf(work: Work): WorkEvents {
 }
 
 /** Where it begins: anew, or where the bot before this one had read to. */
-function holdOf(run: LiveRun, { command, resume }: Commands): Hold {
+function holdOf(run: LiveRun, commands: Commands | null): Hold {
   const { reading, tries } = run.entry;
-  const from = reading === null ? null : { ...reading, command: tries > 1 ? (resume ?? command) : command };
+  const command = tries > 1 ? (commands?.resume ?? commands?.command) : commands?.command;
+  const from = reading === null ? null : { ...reading, command: command ?? null };
   return { from, resumes: Math.max(0, LIMIT.runTries - tries), leave: run.leave.signal };
 }
 
@@ -98,21 +99,42 @@ async function workOn(desk: Desk, run: LiveRun, attached: Attached): Promise<Wor
   return { desk, run, attached, book, delivery: new Delivery(desk, run), card, tries };
 }
 
-/** Runs it until it has ended or is left. */
+/** What the run is started by and with, or why it cannot be started as things are configured now. */
+type Startable =
+  | { readonly kind: "startable"; readonly commands: Commands; readonly env: Readonly<Record<string, string>> }
+  | { readonly kind: "missing"; readonly why: string };
+
+function startable({ parts }: Desk, { ask }: LiveRun["entry"]): Startable {
+  const kind = kindNamed({ parts }, ask.kind);
+  if (kind === undefined) return { kind: "missing", why: `no kind is called "${ask.kind}" any more` };
+  const found = parts.secrets.of(ask.kind, kind);
+  if (found.kind === "missing") return found;
+  return { kind: "startable", commands: commandsOf(ask, kind), env: environmentOf(ask, found.env) };
+}
+
+const FOLLOWED_ONLY = { command: [], resume: null, env: {} } as const;
+
+/**
+ * Runs it until it has ended or is left. One that was begun is followed whatever has become of its kind; without its kind
+ * it is only followed: neither started nor resumed.
+ */
 export async function execute(desk: Desk, run: LiveRun, attached: Attached): Promise<Executed> {
   const { parts } = desk;
-  const { ask } = run.entry;
-  const kind = kindNamed(desk, ask.kind);
-  if (kind === undefined) return { kind: "notStarted", why: `no kind is called "${ask.kind}" any more` };
-  const found = parts.secrets.of(ask.kind, kind);
-  if (found.kind === "missing") return { kind: "notStarted", why: found.why };
-  const commands = commandsOf(ask, kind);
+  const start = startable(desk, run.entry);
+  if (start.kind === "missing") {
+    if (run.entry.reading === null) return { kind: "notStarted", why: start.why };
+    note(desk, run.id, "only_followed", {
+      text: `it goes on, and can be neither begun nor resumed: ${start.why}`,
+      ms: null,
+    });
+  }
   const work = await workOn(desk, run, attached);
   const mintId = (): string => processIdOf(run.id, (work.tries += 1));
-  const asked = { ...attachAskOf(desk, run), ...commands, env: environmentOf(ask, found.env) };
+  const how = start.kind === "missing" ? FOLLOWED_ONLY : { ...start.commands, env: start.env };
+  const hold = holdOf(run, start.kind === "missing" ? null : start.commands);
   try {
-    const start = { attached, stop: run.stop.signal, hold: holdOf(run, commands) };
-    const verdict = await follow({ ...parts, mintId }, asked, eventsOf(work), start);
+    const begins = { attached, stop: run.stop.signal, hold };
+    const verdict = await follow({ ...parts, mintId }, { ...attachAskOf(desk, run), ...how }, eventsOf(work), begins);
     await (verdict.kind === "left" ? work.book.flushed() : work.book.end());
     if (verdict.kind !== "left") await work.delivery.ended();
     return verdict;

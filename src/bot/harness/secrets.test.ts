@@ -10,8 +10,11 @@ const files: Record<string, string> = {
   "secrets/npm": "from-file\n",
   many: "line one is long\nx\nline two is long\n",
   bad: "a\0b",
+  "tokens.json": '{"read": "a-bearer-of-our-own"}',
 };
-const secretsOf = (): Secrets => new Secrets({ variable: (name) => variables[name], file: (path) => files[path] });
+const OWN = "a-bearer-of-our-own";
+const secretsOf = (): Secrets =>
+  new Secrets({ variable: (name) => variables[name], file: (path) => files[path], own: [OWN] });
 const kind = (env: Record<string, EnvSource>) => ({ env });
 
 test("the values stand where the kind says", () => {
@@ -23,6 +26,7 @@ const missing: readonly (readonly [source: EnvSource, why: RegExp])[] = [
   [{ from: "NOBODY" }, /^kind coding wants KEY: the bot's environment has no NOBODY$/],
   [{ file: "none" }, /^kind coding wants KEY: the file none cannot be read, or is no text$/],
   [{ file: "bad" }, /cannot be read, or is no text/],
+  [{ file: "tokens.json" }, /^kind coding wants KEY: what it names holds a bearer of tidegate's own/],
 ];
 for (const [source, why] of missing)
   test(`what is not there is named: ${JSON.stringify(source)}`, () => {
@@ -49,4 +53,12 @@ test("a rotated value is read anew, and the old one stays masked", () => {
   });
   assert.equal(secrets.mask("from-variable rotated-value"), `${"*".repeat(13)} ${"*".repeat(13)}`);
   variables["A_KEY"] = "from-variable";
+});
+
+test("our own bearers are masked from the beginning, and what kinds name once it is learned", () => {
+  const secrets = secretsOf();
+  const text = `${OWN} from-variable`;
+  assert.equal(secrets.mask(text), `${"*".repeat(OWN.length)} from-variable`);
+  secrets.learn({ coding: kind({ KEY: { from: "A_KEY" }, NONE: { from: "NOBODY" } }) });
+  assert.equal(secrets.mask(text), "*".repeat(OWN.length) + " " + "*".repeat("from-variable".length));
 });

@@ -8,12 +8,16 @@ import { maskText } from "./mask.ts";
 export interface SecretPorts {
   readonly variable: (name: string) => string | undefined;
   readonly file: (path: string) => string | undefined;
+  /** Values that no run is ever given, and that are masked from the beginning: our own bearers. */
+  readonly own: readonly string[];
 }
 
 /** The environment that a kind asks for, or what of it is not there. */
 export type Found =
   | { readonly kind: "found"; readonly env: Readonly<Record<string, string>> }
   | { readonly kind: "missing"; readonly why: string };
+
+const OWN = "what it names holds a bearer of tidegate's own, which no run is given";
 
 /** A shorter value hides nothing, and masking it would make every output unreadable. */
 const SHORTEST = 4;
@@ -30,6 +34,7 @@ export class Secrets {
 
   constructor(ports: SecretPorts) {
     this.#ports = ports;
+    for (const value of ports.own) this.#know(value);
   }
 
   /** Everything that is masked. */
@@ -42,16 +47,30 @@ export class Secrets {
     return maskText(text, this.known);
   }
 
+  /** Reads whatever these kinds name, so that it is masked before any run is given it; what is missing is said later. */
+  learn(kinds: Readonly<Record<string, Pick<Kind, "env">>>): void {
+    for (const [name, kind] of Object.entries(kinds)) this.of(name, kind);
+  }
+
   /** The values that a kind names, read anew: a rotated secret needs no roll. */
   of(name: string, { env }: Pick<Kind, "env">): Found {
     const values: Record<string, string> = {};
     for (const [variable, source] of Object.entries(env)) {
       const value = this.#read(source);
       if (value === undefined) return { kind: "missing", why: missing(name, variable, source) };
-      for (const text of textsOf(value)) this.#known.add(text);
+      if (this.#isOwn(value)) return { kind: "missing", why: `kind ${name} wants ${variable}: ${OWN}` };
+      this.#know(value);
       values[variable] = value;
     }
     return { kind: "found", env: values };
+  }
+
+  #know(value: string): void {
+    for (const text of textsOf(value)) this.#known.add(text);
+  }
+
+  #isOwn(value: string): boolean {
+    return this.#ports.own.some((own) => value.includes(own));
   }
 
   #read(source: EnvSource): string | undefined {
