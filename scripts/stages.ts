@@ -114,12 +114,14 @@ export const stages: readonly Stage[] = [
 
 /**
  * Which stages run one after another; two rows of one group run side by side. The short ones come first, alone; then
- * the explorer keeps one core busy while the embedded tests mostly wait beside it; at last what is played in real time.
+ * the explorer keeps one core busy while the embedded tests mostly wait beside it, and what is played in real time follows it.
  */
 export const order: readonly (readonly (readonly string[])[])[] = [
   [["lint", "types", "tidy", "format", "dead", "docs", "unit"]],
-  [["explorer"], ["embedded"]],
-  [["e2e"], ["replay"]],
+  [
+    ["explorer", "replay"],
+    ["embedded", "e2e"],
+  ],
 ];
 
 /** The stages of each way to start the runner. `check` is everything. */
