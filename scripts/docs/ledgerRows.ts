@@ -14,6 +14,12 @@ export const LEDGER: readonly Kept[] = [
     clearer: "`POST /end`; a stop of an ask that waits",
   },
   {
+    key: "held:",
+    shape: "number: until when the entry of the same name is held, where that is all that has changed of it",
+    writer: "each heartbeat of the bot that holds it; a boot that renews the leases",
+    clearer: "the next step that writes the entry whole, or takes it away",
+  },
+  {
     key: "ledger",
     shape: { file: ledgerStore, schema: "counters" },
     writer: "each step that changes anything",

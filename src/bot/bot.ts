@@ -34,9 +34,9 @@ async function tellEnds({ steady, cards, ...desk }: Desk): Promise<void> {
   const { runs } = await steady.do((ledger) => ledger.history({}));
   for (const { id } of runs.toReversed()) {
     const { entry, ended, card } = await steady.do((ledger) => ledger.run(id));
-    if (ended === null || card === null || card.state === "ended") continue;
-    cards.tell(endedCard(entry, card, { verdict: ended.verdict, at: ended.endedAt }));
-    noteDrainWait({ steady, cards, ...desk }, entry, entry.admittedAt ?? ended.endedAt);
+    if (ended === null || card?.state === "ended") continue;
+    noteDrainWait({ steady, cards, ...desk }, entry, ended.endedAt);
+    cards.tell(endedCard(entry, card ?? undefined, { verdict: ended.verdict, at: ended.endedAt }));
   }
 }
 

@@ -1,14 +1,14 @@
 // One card an ask: an event at each change of its state, kept by the ledger in order, and composed here and nowhere else.
 // What it says in words is core/card.ts's.
 
-import type { Entry, Verdict } from "#core/ask.ts";
+import type { EntryLine, Verdict } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
 import type { CardEvent } from "#core/card.ts";
 import type { Closed } from "#core/door.ts";
 import type { Instant } from "#core/time.ts";
 import type { Outbox } from "./outbox.ts";
 
-const plainOf = ({ ask, askedAt }: Entry): CardEvent => ({
+const plainOf = ({ ask, askedAt }: EntryLine): CardEvent => ({
   id: ask.id,
   resource: ask.resource,
   threadKey: ask.threadKey,
@@ -36,7 +36,7 @@ export interface WaitsFor {
 }
 
 /** The card of an ask that waits. */
-export function queuedCard(entry: Entry, { closed, quietBy, behind, position }: WaitsFor): CardEvent {
+export function queuedCard(entry: EntryLine, { closed, quietBy, behind, position }: WaitsFor): CardEvent {
   const plain = { ...plainOf(entry), position, cause: behind };
   if (closed === null) return plain;
   const { cause, until, by, reason } = closed;
@@ -45,13 +45,13 @@ export function queuedCard(entry: Entry, { closed, quietBy, behind, position }: 
 }
 
 /** The card of a run whose workspace is being made. */
-export function attachingCard(entry: Entry): CardEvent {
+export function attachingCard(entry: EntryLine): CardEvent {
   return { ...plainOf(entry), state: "attaching", since: entry.admittedAt ?? entry.askedAt, bound: entry.leaseUntil };
 }
 
 /** The card of a run that waits for its container to come back. */
 export function waitingCard(
-  entry: Entry,
+  entry: EntryLine,
   before: CardEvent | undefined,
   wait: { readonly since: Instant; readonly bound: Instant },
 ): CardEvent {
@@ -59,19 +59,22 @@ export function waitingCard(
 }
 
 /** The card of a run at work; what it waited counts from the ask. */
-export function runningCard(entry: Entry, at: { readonly since: Instant; readonly leaseUntil: Instant }): CardEvent {
+export function runningCard(
+  entry: EntryLine,
+  at: { readonly since: Instant; readonly leaseUntil: Instant },
+): CardEvent {
   const waitedMs = Math.max(0, at.since - entry.askedAt);
   return { ...plainOf(entry), state: "running", since: at.since, bound: at.leaseUntil, waitedMs };
 }
 
 /** The card of a run whose processes are being ended. */
-export function stoppingCard(entry: Entry, before: CardEvent | undefined, now: Instant): CardEvent {
+export function stoppingCard(entry: EntryLine, before: CardEvent | undefined, now: Instant): CardEvent {
   return { ...plainOf(entry), state: "stopping", since: now, waitedMs: before?.waitedMs ?? null };
 }
 
 /** The card of an ask that is over, whether it ever ran or not. */
 export function endedCard(
-  entry: Entry,
+  entry: EntryLine,
   before: CardEvent | undefined,
   end: { readonly verdict: Verdict; readonly at: Instant },
 ): CardEvent {
@@ -80,7 +83,7 @@ export function endedCard(
 }
 
 /** The card of an entry in flight of which nothing newer is known. */
-export function cardOfEntry(entry: Entry): CardEvent {
+export function cardOfEntry(entry: EntryLine): CardEvent {
   const { admittedAt, leaseUntil, state, reading } = entry;
   if (admittedAt === null || leaseUntil === null) return plainOf(entry);
   const runs = state === "running" || reading !== null;

@@ -55,6 +55,26 @@ test("inv. 13: a copy that nobody renews opens by itself at its pulse's bound, a
   assert.ok(changes() > before);
 });
 
+test("inv. 13: a bot that heard no pulse for the bound closes again with the next one, while the registry's drain lives", async () => {
+  const at = scene();
+  const { doors } = await doorsOf(at);
+  at.server.drain("deploy-1", 65, true);
+  assert.equal(doors.drain(deploy("deploy-1")).kind, "created");
+  for (let pulses = 0; pulses * CLOCK.pulseMs < 2 * CLOCK.pulseBoundMs; pulses += 1) {
+    at.server.drain("deploy-1", 65, true);
+    await at.clock.advance(CLOCK.pulseMs);
+  }
+  const pending = (): string[] => doors.pendingAll.map(({ id }) => id);
+  assert.deepEqual(pending(), [], "the copy fell silent");
+  assert.equal(doors.closed(APP)?.drainId, "deploy-1", "the registry's own word closes");
+  assert.equal(doors.drain(deploy("deploy-1")).kind, "created");
+  assert.deepEqual(pending(), ["deploy-1"]);
+  await at.clock.advance(CLOCK.pulseBoundMs);
+  at.server.lift("deploy-1");
+  await at.clock.settle();
+  assert.equal(doors.drain(deploy("deploy-1")).kind, "over", "the registry tells it no more");
+});
+
 test("a copy falls when the registry, which knew its drain, tells that it lives no more", async () => {
   const at = scene();
   const { doors } = await doorsOf(at);
@@ -120,7 +140,19 @@ test("a wait that ends with the last run in flight names when that is; another o
   at.server.quietBy = null;
   at.server.tell();
   await at.clock.settle();
-  assert.equal(doors.quietBy(closed), at.clock.now(), "nothing is in flight: at once");
+  const quiet = at.clock.now();
+  assert.equal(doors.quietBy(closed), quiet, "nothing is in flight: at once");
+  await at.clock.advance(CLOCK.pulseMs);
+  at.server.drain("deploy-1", 65, true);
+  await at.clock.settle();
+  assert.equal(doors.quietBy(closed), quiet, "and that stays so, whatever is told meanwhile");
+  at.server.quietBy = at.clock.now() + MINUTE;
+  at.server.tell();
+  at.server.quietBy = null;
+  at.server.tell();
+  await at.clock.settle();
+  assert.equal(doors.quietBy(closed), at.clock.now(), "until something is in flight again");
+  assert.equal(doors.quietBy({ ...closed, drainId: "deploy-9" }), at.clock.now(), "one that it has not told");
   assert.equal(doors.quietBy({ ...closed, endsQuiet: false }), null);
 });
 
@@ -138,6 +170,27 @@ test("instants of a registry whose clock is ahead are read in ours", async () =>
   await at.clock.settle();
   await at.clock.advance(10 * MINUTE);
   assert.equal(doors.closed(APP), null);
+  doors.end();
+});
+
+test("how long a frame was on its way changes no instant that is told", async () => {
+  const at = scene();
+  let lateMs = 20;
+  const doors = new Doors({
+    clock: { now: () => at.clock.now() + lateMs, sleep: at.clock.sleep.bind(at.clock) },
+    watch: at.watch,
+  });
+  at.server.quietBy = at.clock.now() + MINUTE;
+  at.server.drain("deploy-1", 65, true);
+  doors.begin();
+  await at.clock.settle();
+  const told = (): unknown => [doors.closed(APP)?.until, doors.quietBy(doors.closed(APP) ?? assert.fail())];
+  const first = told();
+  for (lateMs of [3, 400, 90]) {
+    at.server.tell();
+    await at.clock.settle();
+    assert.deepEqual(told(), first);
+  }
   doors.end();
 });
 

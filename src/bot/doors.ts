@@ -3,6 +3,7 @@
 
 import {
   closersOf,
+  copyBefore,
   doorOf,
   metOf,
   nextOpening,
@@ -22,7 +23,7 @@ import {
   type DrainBook,
   type LiftAnswer,
 } from "#core/drain.ts";
-import type { Instant, Ms } from "#core/time.ts";
+import { SECOND, type Instant, type Ms } from "#core/time.ts";
 import type { Known } from "#client/ticket.ts";
 import type { Clock } from "#client/ports.ts";
 import type { WatchFrame } from "#wire/fleet.ts";
@@ -49,6 +50,11 @@ function inOurTime(drain: Drain, skewMs: Ms): Drain {
   return { ...drain, until: drain.until + skewMs, phaseUntil };
 }
 
+/** Since when nothing is in flight under each drain, by the registry's clock: as it was known before, or since this frame. */
+function quietUnder({ drains, quietBy, now }: WatchFrame, before: ReadonlyMap<string, Instant>): Map<string, Instant> {
+  return new Map(quietBy === null ? drains.map(({ id }) => [id, before.get(id) ?? now]) : []);
+}
+
 /** Every repository's door. */
 export class Doors {
   readonly #ports: DoorPorts;
@@ -59,6 +65,8 @@ export class Doors {
   readonly #seen = new Set<string>();
   #frame: WatchFrame | null = null;
   #skewMs: Ms = 0;
+  /** Since when nothing is in flight under each drain: one instant, so that a wait which has not changed reads the same. */
+  #quietSince = new Map<string, Instant>();
   #untilChange = new AbortController();
   #letGo: (() => void) | null = null;
 
@@ -116,8 +124,8 @@ export class Doors {
   /** When what this door is closed by is over, where it ends with the last run in flight; null where nobody can say. */
   quietBy(closed: Closed): Instant | null {
     if (!closed.endsQuiet || this.#frame === null) return null;
-    const { quietBy } = this.#frame;
-    return quietBy === null ? this.#now() : quietBy + this.#skewMs;
+    const { quietBy, now } = this.#frame;
+    return (quietBy ?? this.#quietSince.get(closed.drainId) ?? now) + this.#skewMs;
   }
 
   /** Which state of the registry is known: what changed after it may overtake an answer of the fleet. */
@@ -150,7 +158,8 @@ export class Doors {
 
   /** `POST /drain`: the copy, created or renewed. */
   drain(ask: DrainAsk): DrainAnswer {
-    const answer = decideDrain(this.#copy, ask, this.#now());
+    const now = this.#now();
+    const answer = decideDrain(copyBefore(this.#copy, ask.id, this.#fleet(), now), ask, now);
     if (answer.kind === "created" || answer.kind === "renewed") {
       this.#copy = answer.book;
       this.#settle();
@@ -183,12 +192,18 @@ export class Doors {
     const { frame } = this.#ports.watch;
     if (frame !== this.#frame) {
       this.#frame = frame;
-      if (frame !== null) this.#skewMs = this.#now() - frame.now;
+      if (frame !== null) this.#learnSkew(this.#now() - frame.now);
       // Whatever a refusal taught is older than what the registry tells now.
       if (frame !== null) this.#met.clear();
+      if (frame !== null) this.#quietSince = quietUnder(frame, this.#quietSince);
       this.#settle();
     }
     this.#changed();
+  }
+
+  /** How long a frame was on its way is no difference of clocks: what is told by it would read otherwise at each frame. */
+  #learnSkew(ms: Ms): void {
+    if (Math.abs(ms - this.#skewMs) >= SECOND) this.#skewMs = ms;
   }
 
   #settle(): void {

@@ -24,8 +24,8 @@ export async function say(desk: Desk, queue: Queue, { id, key, kind, text }: Sai
   if (answer.entry === null) return answer;
   if (answer.kind === "ended") {
     const { verdict } = STOPPED_WAITING;
-    cards.tell(endedCard(answer.entry, cards.last(id), { verdict, at: answer.now }));
     noteDrainWait(desk, answer.entry, answer.now);
+    cards.tell(endedCard(answer.entry, cards.last(id), { verdict, at: answer.now }));
     queue.poke();
   }
   const run = runs.get(id);

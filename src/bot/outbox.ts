@@ -22,7 +22,8 @@ export class Outbox {
       try {
         heard(await this.#steady.do(ask));
       } catch (error) {
-        if (!(error instanceof NotOurs)) this.#log("error", "the ledger refused a word", { error });
+        if (!(error instanceof NotOurs) || error.isUnreadable)
+          this.#log("error", "the ledger refused a word", { error });
       }
     });
   }

@@ -295,9 +295,9 @@ test("what a look finds that is older than what became of a run meanwhile takes 
   const world = new World();
   finish(world);
   const living = await born(world);
-  const real = world.ledger.entries.bind(world.ledger);
+  const real = world.ledger.look.bind(world.ledger);
   const kept: (() => void)[] = [];
-  world.ledger.entries = async () => {
+  world.ledger.look = async () => {
     const answer = await real();
     await new Promise<void>((resolve) => void kept.push(resolve));
     return answer;
@@ -306,7 +306,7 @@ test("what a look finds that is older than what became of a run meanwhile takes 
   await world.clock.settle();
   assert.equal((await world.ledger.run(one.id)).ended?.verdict.ending, "finished");
   const attaches = world.server.count("/attach");
-  world.ledger.entries = real;
+  world.ledger.look = real;
   for (const answer of kept) answer();
   await world.clock.settle();
   assert.equal(world.server.count("/attach"), attaches);

@@ -1,12 +1,13 @@
 // The queue's pump: it looks at what the ledger has at every opening, end and message, and at each heartbeat. In the order of
 // arrival a repository, one at its door at a time and as many behind it as make a workspace at once; each told its wait once.
 
-import type { Entry } from "#core/ask.ts";
+import type { Entry, EntryLine, SeenEntry } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
 import type { Instant } from "#core/time.ts";
 import { doorsFor, tellQueued } from "./dispatcher/admission.ts";
 import type { Desk } from "./dispatcher/desk.ts";
 import { start } from "./dispatcher/pipeline.ts";
+import { isLedgerAway } from "./steady.ts";
 import { Waits } from "./waits.ts";
 
 /** What is told of a look: the first instant at which runs of a silent bot are free. */
@@ -15,7 +16,7 @@ export interface QueuePorts {
   readonly onLapse: (at: Instant) => void;
 }
 
-const isLive = (entry: Entry): boolean => entry.state !== "queued";
+const isLive = (entry: SeenEntry): boolean => entry.state !== "queued";
 
 /** The pump of one bot. */
 export class Queue {
@@ -25,6 +26,7 @@ export class Queue {
   #looking: Promise<void> | null = null;
   #again = false;
   #stopped = false;
+  #saidUnreadable: ReadonlySet<string> = new Set();
   readonly #letGo: (() => void)[] = [];
 
   constructor(ports: QueuePorts) {
@@ -79,8 +81,9 @@ export class Queue {
     const { desk } = this.#ports;
     desk.runs.beginLook();
     this.waits.beginLook();
-    const { entries } = await desk.steady.once((ledger) => ledger.entries());
-    this.#adopt(entries);
+    const { entries, unreadable } = await desk.steady.once((ledger) => ledger.look());
+    this.#sayUnreadable(unreadable);
+    await this.#adopt(entries);
     const queued = entries.filter((entry) => !isLive(entry));
     this.waits.looked(entries);
     for (const id of desk.told.keys()) if (!this.waits.has(id) && !desk.runs.isTouched(id)) desk.told.delete(id);
@@ -92,28 +95,58 @@ export class Queue {
     }
   }
 
-  /** A run that the ledger says is this bot's, and is not in hand: the answer that said so was lost. */
-  #adopt(entries: readonly Entry[]): void {
-    const { desk, onLapse } = this.#ports;
-    const lapses: Instant[] = [];
-    for (const entry of entries.filter(isLive)) {
-      const { id } = entry.ask;
-      const run = desk.runs.get(id);
-      if (run !== undefined) run.learn(entry);
-      else if (this.#isLost(entry)) start(desk, entry);
-      else if (entry.holder < desk.number) lapses.push(entry.state === "handedOff" ? 0 : entry.heldUntil);
-    }
-    if (lapses.length > 0) onLapse(Math.min(...lapses));
+  /** What cannot be read stands, and is said once: it keeps its thread, and nobody here can do anything about it. */
+  #sayUnreadable(ids: readonly string[]): void {
+    const { log } = this.#ports.desk.parts;
+    const unsaid = ids.filter((id) => !this.#saidUnreadable.has(id));
+    if (unsaid.length > 0) log("error", "records that cannot be read stand until an admin ends them", { ids: unsaid });
+    this.#saidUnreadable = new Set(ids);
   }
 
-  #isLost({ ask, holder, state }: Entry): boolean {
+  /**
+   * A run that the ledger says is this bot's, and is not in hand: the answer that said so was lost. A look has one line of
+   * each, so who is taken in hand, and whoever was told something, is asked for whole.
+   */
+  async #adopt(entries: readonly SeenEntry[]): Promise<void> {
+    const { desk, onLapse } = this.#ports;
+    const live = entries.filter(isLive);
+    const free = live.filter((entry) => desk.runs.get(entry.ask.id) === undefined && entry.holder < desk.number);
+    const lapses = free.map(({ state, heldUntil }): Instant => (state === "handedOff" ? 0 : heldUntil));
+    if (lapses.length > 0) onLapse(lapses.reduce((first, at) => Math.min(first, at)));
+    for (const entry of live) {
+      const { id } = entry.ask;
+      const run = desk.runs.get(id);
+      run?.reached(entry.delivered);
+      if (run === undefined ? !this.#isLost(entry) : entry.said <= run.messages.length) continue;
+      const whole = await this.#whole(id);
+      // What was answered meanwhile is as new as this.
+      if (whole === null) continue;
+      if (run !== undefined) run.learn(whole);
+      else if (this.#isLost(whole)) start(desk, whole);
+    }
+  }
+
+  /** One entry whole; null when it has ended, or cannot be read: that is its own and nobody else's trouble. */
+  async #whole(id: string): Promise<Entry | null> {
+    const { steady, parts } = this.#ports.desk;
+    try {
+      const { entry, ended } = await steady.once((ledger) => ledger.run(id));
+      return ended === null ? entry : null;
+    } catch (error) {
+      if (isLedgerAway(error)) throw error;
+      parts.log("error", "a run that is this bot's cannot be read", { id, error });
+      return null;
+    }
+  }
+
+  #isLost({ ask, holder, state }: EntryLine): boolean {
     const { runs, number } = this.#ports.desk;
     if (runs.isAwaiting || runs.isTouched(ask.id) || runs.isLeft(ask.id)) return false;
     return holder === number && state !== "handedOff";
   }
 
   /** Whether one that was let in by a bot which is gone may stand at the door still: whoever comes behind it waits for it. */
-  #isHeldElsewhere(resource: string, entries: readonly Entry[]): boolean {
+  #isHeldElsewhere(resource: string, entries: readonly SeenEntry[]): boolean {
     const { number } = this.#ports.desk;
     return entries.some(
       ({ ask, state, holder, reading }) =>
@@ -122,7 +155,7 @@ export class Queue {
   }
 
   /** Admits from one queue while its door is open and there is room behind it; answers whom. */
-  async #dispatch(resource: string, queued: readonly Entry[]): Promise<Set<string>> {
+  async #dispatch(resource: string, queued: readonly SeenEntry[]): Promise<Set<string>> {
     const { runs } = this.#ports.desk;
     const gone = new Set<string>();
     while (gone.size < queued.length && !this.#stopped && !runs.isLetGo) {
@@ -139,7 +172,7 @@ export class Queue {
   }
 
   /** The next of a queue, in hand. A closed door lets in nobody but a part of a run in flight. */
-  #next(resource: string, waiting: readonly Entry[]): Promise<Entry | null> {
+  #next(resource: string, waiting: readonly SeenEntry[]): Promise<Entry | null> {
     const { desk } = this.#ports;
     return desk.runs.admitting(async () => {
       const closed = desk.doors.closed(resource);
@@ -155,7 +188,7 @@ export class Queue {
   }
 
   /** Tells who waits on what for: once under a drain, and once when it is something else. */
-  #tell(resource: string, left: readonly Entry[], entries: readonly Entry[]): void {
+  #tell(resource: string, left: readonly SeenEntry[], entries: readonly SeenEntry[]): void {
     const { desk } = this.#ports;
     const closed = desk.doors.closed(resource);
     const busy = new Set(entries.filter(isLive).map(({ ask }) => ask.threadKey));

@@ -7,11 +7,22 @@ import type { Clock } from "#client/ports.ts";
 import { problemIn, raise, TidegateError, type ErrorCode } from "#wire/errors.ts";
 
 const AWAY: readonly ErrorCode[] = ["UNREACHABLE", "ROLLING", "UNREADABLE"];
-const NOT_OURS: readonly ErrorCode[] = ["FENCED", "RUN_NOT_HELD", "NO_SUCH_RUN"];
+const NOT_OURS: readonly ErrorCode[] = ["FENCED", "RUN_NOT_HELD", "NO_SUCH_RUN", "RECORD_UNREADABLE"];
 
 /** The run is not this bot's, or this bot is over: nothing more is done about it here, and nothing of it is ended. */
 export class NotOurs extends Error {
   override readonly name = "NotOurs";
+
+  /** The ledger has a record of the run and cannot read it: a person has to know, and a ledger that can may come back. */
+  get isUnreadable(): boolean {
+    return problemIn(this.cause)?.code === "RECORD_UNREADABLE";
+  }
+}
+
+/** Whether the ledger gave no answer at all, so that the same question may be answered later. */
+export function isLedgerAway(error: unknown): boolean {
+  const code = problemIn(error)?.code;
+  return code !== undefined && AWAY.includes(code);
 }
 
 /** What the steady voice is given. */
@@ -57,7 +68,7 @@ export class Steady {
         const { code } = error.problem;
         if (code === "FENCED") onFenced();
         if (NOT_OURS.includes(code)) throw new NotOurs(error.message, { cause: error });
-        if (!AWAY.includes(code)) throw error;
+        if (!isLedgerAway(error)) throw error;
       }
       await real.sleep(pause, over).catch(() => undefined);
     }

@@ -42,6 +42,7 @@ function entryOf(id: string, askedAt: number, wishes: Wishes = {}): Entry {
     messages: [],
     delivered: 0,
     toldOf,
+    metDrain: toldOf,
   };
 }
 

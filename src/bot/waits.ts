@@ -1,7 +1,7 @@
 // Who waits in the bot's queue, as of the ledger's last word and what was answered since, and who has waited there under which
 // drain, so that a deploy's receipt can say it. It is told and never decided by: the queue itself is the ledger's.
 
-import type { Entry } from "#core/ask.ts";
+import type { EntryLine } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
 import type { Closed } from "#core/door.ts";
 import type { Instant } from "#core/time.ts";
@@ -12,7 +12,7 @@ const DRAINS_KEPT = 8;
 
 /** One that waits. */
 interface Waiting {
-  readonly entry: Entry;
+  readonly entry: EntryLine;
   /** Behind the live run of its thread. */
   readonly behindThread: boolean;
   /** A part of a run in flight passes every door. */
@@ -27,9 +27,9 @@ export interface WaitPorts {
   readonly now: () => Instant;
 }
 
-const isQueued = (entry: Entry): boolean => entry.state === "queued";
+const isQueued = (entry: EntryLine): boolean => entry.state === "queued";
 
-const rowOf = ({ ask, askedAt }: Entry, cause: QueuedAsk["cause"]): QueuedAsk => {
+const rowOf = ({ ask, askedAt }: EntryLine, cause: QueuedAsk["cause"]): QueuedAsk => {
   const { id, resource, threadKey, by } = ask;
   return { id, resource, threadKey, by, askedAt, cause, leftAt: null, ended: false };
 };
@@ -64,7 +64,7 @@ export class Waits {
   }
 
   /** Somebody is being answered that this one waits, behind its door, its thread or the queue. */
-  answered(entry: Entry, behind: "door" | "thread" | "queue"): void {
+  answered(entry: EntryLine, behind: "door" | "thread" | "queue"): void {
     const { id, parent } = entry.ask;
     if (this.#ports.isInHand(id)) return;
     const waiting = { entry, behindThread: behind === "thread", passes: parent !== null && behind !== "door" };
@@ -79,7 +79,7 @@ export class Waits {
   }
 
   /** What the ledger had. */
-  looked(entries: readonly Entry[]): void {
+  looked(entries: readonly EntryLine[]): void {
     const live = entries.filter((entry) => !isQueued(entry));
     const busy = new Set(live.map(({ ask }) => ask.threadKey));
     const running = new Set(live.map(({ ask }) => ask.id));

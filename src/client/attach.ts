@@ -3,9 +3,10 @@
 
 import { CLOCK } from "#core/budgets.ts";
 import { saidEnd } from "#core/drain.ts";
-import { expectedOpen, waitLine } from "#core/readiness.ts";
+import { expectedOpen } from "#core/readiness.ts";
 import type { Instant, Ms } from "#core/time.ts";
 import { nextWait, waitedOf, waitOf, wakeWait, type WaitAnswer, type WaitState } from "#core/wait.ts";
+import { waitWords } from "#core/waitWords.ts";
 import type { AttachBody, Binding } from "#wire/attach.ts";
 import { drainingSchema } from "#wire/drain.ts";
 import { problemOf, TidegateError, type ErrorCode } from "#wire/errors.ts";
@@ -28,7 +29,7 @@ export interface WaitNote {
   readonly quietBy: Instant | null;
   readonly by: string | null;
   readonly reason: string | null;
-  /** The one line of every screen: `waiting for the deploy to finish · 12 min`. */
+  /** The one line of every screen. */
   readonly line: string;
 }
 
@@ -214,15 +215,14 @@ class Walk {
       quietBy: known?.quietBy ?? null,
       by: known?.by ?? null,
       reason: known?.reason ?? null,
-      line: known === null ? this.#unknownLine(cause) : lineOf(known, now),
+      line: known === null ? this.#unknownLine(cause, now) : lineOf(known, now),
     });
   }
 
   /** What is said while no drain is known. */
-  #unknownLine(cause: WaitNote["cause"]): string {
-    if (cause === "draining") return "waiting for its turn at the resident";
-    const away = isUnreachable(this.#last?.error);
-    return away ? "waiting for the fleet to answer" : "waiting for the container to come back";
+  #unknownLine(cause: WaitNote["cause"], now: Instant): string {
+    if (cause === "draining") return waitWords("line", null, now);
+    return waitWords(isUnreachable(this.#last?.error) ? "fleet" : "resident", null, now);
   }
 
   #end(step: Extract<WaitState["step"], { do: "admitted" | "refused" | "spent" }>): Attached {
@@ -247,7 +247,8 @@ class Walk {
  */
 function lineOf(known: Known, now: Instant): string {
   const forQuiet = known.deploy && known.phase === "draining";
-  return waitLine(known, forQuiet ? expectedOpen(known, known.quietBy ?? now, 0) : known.until, now);
+  const expected = forQuiet ? expectedOpen(known, known.quietBy ?? now, 0) : known.until;
+  return waitWords(known.deploy ? "deploy" : "drain", expected, now);
 }
 
 /** The attach of this process (protocol.md, "The caller's wait"): one code for CLI, bot, plan runner and simulator. */

@@ -56,6 +56,7 @@ import {
   type ReturnBody,
   type ToldBody,
 } from "#wire/ledger.ts";
+import { ledgerLookSchema, type LedgerLook } from "#wire/ledgerLook.ts";
 import { LEDGER_ROUTES, type LedgerRouteName } from "#wire/ledgerRoutes.ts";
 import { queryOf } from "./query.ts";
 import { call, type Transport } from "./transport.ts";
@@ -79,12 +80,16 @@ export interface LedgerClient {
   /** Every run that this generation holds is held for one more ledger lease. */
   heartbeat(generation: number): Promise<HeldAnswer>;
   handOff(generation: number): Promise<HeldAnswer>;
+  /** As much as one answer holds; there may be more until nothing is given. */
   reclaim(generation: number): Promise<ReclaimAnswer>;
   say(body: LedgerMessageBody): Promise<LedgerMessageAnswer>;
   end(body: EndBody): Promise<EndAnswer>;
   note(body: NoteBody): Promise<Done>;
   told(body: ToldBody): Promise<Done>;
+  /** Everything that has not ended, each whole: too much for one answer where long asks are many. */
   entries(): Promise<LedgerEntries>;
+  /** The same, each as one line. */
+  look(): Promise<LedgerLook>;
   history(query?: Partial<HistoryQuery>): Promise<History>;
   run(id: string): Promise<LedgerRun>;
   outputFrom(query: Partial<OutputQuery> & Pick<OutputQuery, "id">): Promise<OutputPart>;
@@ -117,6 +122,7 @@ export function ledgerClient(transport: Transport): LedgerClient {
     note: (body) => post("note", doneSchema, body),
     told: (body) => post("told", doneSchema, body),
     entries: () => get("entries", entriesSchema, {}),
+    look: () => get("entries", ledgerLookSchema, { brief: 1 }),
     history: (query = {}) => get("history", historySchema, query),
     run: (id) => get("run", ledgerRunSchema, { id }),
     outputFrom: (query) => get("outputFrom", outputPartSchema, query),

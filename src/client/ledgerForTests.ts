@@ -27,6 +27,7 @@ import { PROTOCOL } from "#core/preflight.ts";
 import type { Instant } from "#core/time.ts";
 import { raise } from "#wire/errors.ts";
 import * as wire from "#wire/ledger.ts";
+import type { LedgerLook } from "#wire/ledgerLook.ts";
 import * as answers from "#wire/ledgerAnswers.ts";
 import { parseWith } from "#wire/parse.ts";
 import type { Health } from "#wire/fleet.ts";
@@ -134,8 +135,8 @@ export class LedgerInMemory implements LedgerClient {
   }
 
   async giveBack(body: wire.ReturnBody): Promise<wire.ReturnAnswer> {
-    const { id, generation } = this.#write(wire.returnBodySchema, body);
-    const found = this.#step(returnStep(this.#store, id, generation));
+    const { id, generation, closedBy = null } = this.#write(wire.returnBodySchema, body);
+    const found = this.#step(returnStep(this.#store, id, generation, closedBy));
     if (found?.kind === "ended") this.#bury(found.entry, answers.STOPPED_WAITING);
     const known = found ?? answers.returnedBefore(this.#store, id, this.#endedOf(id)?.entry);
     return answers.returnAnswerOf(this.#store, known, this.#clock());
@@ -225,6 +226,11 @@ export class LedgerInMemory implements LedgerClient {
     const { generation, entries } = this.#store;
     const inOrder = entries.toSorted((a, b) => a.place - b.place);
     return { now: this.#clock(), generation, entries: inOrder, unreadable: [] };
+  }
+
+  async look(): Promise<LedgerLook> {
+    const { entries, ...rest } = await this.entries();
+    return { ...rest, entries: entries.map(answers.lineOf) };
   }
 
   async history(query: Partial<wire.HistoryQuery> = {}): Promise<wire.History> {

@@ -71,6 +71,35 @@ export interface Entry {
   readonly delivered: number;
   /** What it waits for was told under this drain, so that it is told once. */
   readonly toldOf: string | null;
+  /** The drain that it met last: at the bot's door, at its resident's, or in the queue. What it waited is noted of that. */
+  readonly metDrain: string | null;
+}
+
+/** An ask as one line: its text is the beginning of it, and what nobody but its run needs is left out. */
+export type AskLine = Pick<Ask, "id" | "threadKey" | "resource" | "kind" | "text" | "by" | "channel" | "parent">;
+
+/** An entry as one line, so that a look at all of them stays small however much was said to each. */
+export interface EntryLine extends Pick<
+  Entry,
+  | "askedAt"
+  | "place"
+  | "state"
+  | "holder"
+  | "heldUntil"
+  | "admittedAt"
+  | "leaseUntil"
+  | "tries"
+  | "reading"
+  | "delivered"
+  | "toldOf"
+> {
+  readonly ask: AskLine;
+}
+
+/** A line as the ledger tells it. */
+export interface SeenEntry extends EntryLine {
+  /** How many messages it has: who has it in hand and knows of fewer asks for them. */
+  readonly said: number;
 }
 
 export const ENDINGS = ["finished", "failed", "stopped", "leaseSpent", "replaced", "refused", "notStarted"] as const;

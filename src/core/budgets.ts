@@ -63,8 +63,24 @@ export const LIMIT = {
   historyRuns: 5_000,
   outputRuns: 500,
   endedKeys: 50_000,
-  /** An ask with all that was added to it, which must still be one argument of a command. */
+  /** An ask with all that was added to it, which must still be one argument of a command; its bytes as in a JSON body. */
   joinedChars: 60_000,
+  joinedBytes: 120_000,
+  /** The most that the kernel takes as one argument or variable of a process, its end counted. */
+  argumentBytes: 128 * 1024,
+  commandChars: 64 * 1024,
+  /** What of the body of an /exec is not the ask: ids, the kind's own variables. */
+  execRestBytes: 20_000,
+  /** The platform's bounds: what an object answers at once, and one value that it stores. */
+  answerBytes: 32 * 1024 * 1024,
+  storedBytes: 2 * 1024 * 1024,
+  /** An entry whole, and as one line of all that have not ended. */
+  entryBytes: 1024 * 1024,
+  lineBytes: 4 * 1024,
+  /** How many entries go to a bot in one answer; it asks again for the rest. */
+  reclaimedAtOnce: 30,
+  /** The beginning of a text, as a list shows it. */
+  shownChars: 200,
   writeUpChars: 20_000,
   messages: 500,
   noteChars: 1_000,
@@ -77,6 +93,7 @@ export const LIMIT = {
   /** Small appends share a row of this size. */
   outputRowBytes: 16 * 1024,
   receipts: 200,
+  receiptsPageBytes: 8 * 1024 * 1024,
   /** What an embedded host keeps on its disk, but for what is in use: bundles of three parts, images, logs of agents. */
   bundlesOnDisk: 30,
   imagesOnDisk: 5,
@@ -171,6 +188,38 @@ export interface Relation {
   readonly holds: boolean;
 }
 
+/** The most bytes that JSON makes of one character that is one UTF-16 unit: a control character. */
+const DEAREST = 6;
+/** A variable's name beside its value. */
+const NAME_BYTES = 64;
+
+/** Whatever is taken can be started, stored and told: the relations between sizes. */
+const SIZES: readonly Relation[] = [
+  {
+    says: "an ask of the dearest characters is no more than a joined one",
+    holds: DEAREST * LIMIT.askChars <= LIMIT.joinedBytes,
+  },
+  {
+    says: "a joined ask is one argument, and one variable",
+    holds: LIMIT.joinedBytes + NAME_BYTES <= LIMIT.argumentBytes,
+  },
+  { says: "a joined ask is one argument of an /exec", holds: LIMIT.joinedChars <= LIMIT.commandChars },
+  {
+    says: "a joined ask twice, as argument and variable, and the rest of an /exec are one body",
+    holds: 2 * LIMIT.joinedBytes + LIMIT.execRestBytes <= LIMIT.bodyBytes,
+  },
+  { says: "a line of every entry is one answer", holds: LIMIT.ledgerEntries * LIMIT.lineBytes <= LIMIT.answerBytes },
+  {
+    says: "entries taken over at once are one answer",
+    holds: LIMIT.reclaimedAtOnce * LIMIT.entryBytes <= LIMIT.answerBytes,
+  },
+  { says: "an entry, with its end, is one stored value", holds: 2 * LIMIT.entryBytes <= LIMIT.storedBytes },
+  {
+    says: "a page of receipts and one more are one answer",
+    holds: 2 * (LIMIT.receiptsPageBytes + LIMIT.bodyBytes) <= LIMIT.answerBytes,
+  },
+];
+
 /** Every relation of protocol.md's "Clocks", judged over one table; `docs/clocks.md` prints them. */
 export function relationsOf(budgets: Budgets): readonly Relation[] {
   const b = budgets;
@@ -200,6 +249,7 @@ export function relationsOf(budgets: Budgets): readonly Relation[] {
     { says: "stop grace < grace after a lease", holds: CLOCK.stopGraceMs < CLOCK.graceMs },
     { says: "two tries of a lift fit into 8 s", holds: 2 * REAL.liftTryMs < REAL.liftWithinMs },
     { says: "a tombstone outlives every drain", holds: CLOCK.tombstoneMs > b.capMs },
+    ...SIZES,
   ];
 }
 

@@ -40,6 +40,7 @@ const cards: readonly (readonly [says: string, more: Partial<CardEvent>])[] = [
   ["waiting · place 2", { position: 2 }],
   ["attaching the workspace", { state: "attaching" }],
   ["waiting for the container to come back", { state: "waiting", cause: "resident" }],
+  ["waiting for the container to come back · 3 min", { state: "waiting", cause: "resident", bound: at(3) }],
   ["waiting for the deploy to finish · 9 min", { state: "waiting", cause: "deploy", bound: at(9) }],
   ["running for 2m", { state: "running" }],
   ["running for 2m · lease ends 05:29", { state: "running", bound: at(45) }],

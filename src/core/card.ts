@@ -3,6 +3,7 @@
 
 import type { Verdict } from "./ask.ts";
 import { formatDuration, hourMinuteOf, minutesLeft, SECOND, type Instant, type Ms } from "./time.ts";
+import { waitedWords, waitWords } from "./waitWords.ts";
 
 export const CARD_STATES = ["queued", "attaching", "waiting", "running", "stopping", "ended"] as const;
 export type CardState = (typeof CARD_STATES)[number];
@@ -41,23 +42,12 @@ function expected({ quietBy, bound }: CardEvent): Instant | null {
 
 const placeWords = (position: number | null): string => (position === null ? "" : ` · place ${position}`);
 
-function waitWords(event: CardEvent, now: Instant): string {
-  const at = expected(event);
-  const left = at === null ? "" : ` · ${minutesLeft(at, now)} min`;
-  switch (event.cause) {
-    case "deploy":
-      return `waiting for the deploy to finish${left}`;
-    case "drain":
-      return `waiting for the fleet to reopen${left}`;
-    case "thread":
-      return "waiting for the run of this thread to end";
-    case "queue":
-      return "waiting for its turn";
-    case "resident":
-      return "waiting for the container to come back";
-    case null:
-      return "waiting";
-  }
+function waitingWords(event: CardEvent, now: Instant): string {
+  const { cause } = event;
+  if (cause === null) return "waiting";
+  // Who waits behind others waits for their ends, which nobody knows.
+  const isBehind = cause === "thread" || cause === "queue";
+  return waitWords(cause, isBehind ? null : expected(event), now);
 }
 
 /** The answer that an ask gets at once: of one that a deploy holds back `deploy pending, 12 minutes`, with its place. */
@@ -68,10 +58,10 @@ export function answerWords(event: CardEvent, now: Instant): string {
   return `deploy pending, ${minutes} minute${minutes === 1 ? "" : "s"}${placeWords(event.position)}`;
 }
 
-/** The opening line of a run that waited, counted from the ask: `after waiting 1410s for the resident`. */
+/** The opening line of a run that waited, counted from the ask; none for one that hardly did. */
 export function openingWords(event: CardEvent): string | null {
   if (event.waitedMs === null || event.waitedMs < SECOND) return null;
-  return `after waiting ${Math.floor(event.waitedMs / SECOND)}s for the resident`;
+  return waitedWords(event.waitedMs);
 }
 
 const ENDED = {
@@ -95,11 +85,11 @@ function endedWords(verdict: Verdict): string {
 export function cardWords(event: CardEvent, now: Instant): string {
   switch (event.state) {
     case "queued":
-      return `${waitWords(event, now)}${placeWords(event.position)}`;
+      return `${waitingWords(event, now)}${placeWords(event.position)}`;
     case "attaching":
       return "attaching the workspace";
     case "waiting":
-      return waitWords(event, now);
+      return waitingWords(event, now);
     case "running": {
       const lease = event.bound === null ? "" : ` · lease ends ${hourMinuteOf(event.bound)}`;
       const opening = openingWords(event);

@@ -15,8 +15,8 @@ import {
   WEB,
 } from "../../test/unit/coreSamples.ts";
 import { CLOCK } from "./budgets.ts";
-import { closersOf, doorOf, metOf, nextOpening, settleCopy, type DoorFacts } from "./door.ts";
-import { EMPTY_BOOK, liveDrains, type Drain, type DrainBook } from "./drain.ts";
+import { closersOf, copyBefore, doorOf, metOf, nextOpening, settleCopy, type DoorFacts } from "./door.ts";
+import { EMPTY_BOOK, liveDrains, readDrain, type Drain, type DrainBook } from "./drain.ts";
 import { MINUTE, SECOND } from "./time.ts";
 
 const bookOf = (...drains: Drain[]): DrainBook => ({ ...EMPTY_BOOK, drains });
@@ -116,4 +116,19 @@ test("inv. 13: a door that nobody touches again opens by itself at one of the in
       assert.ok(now <= T0 + BUDGETS.capMs + MINUTE + SECOND);
     }),
   );
+});
+
+test("a copy that fell silent is forgotten while the registry tells its drain, and nothing else is", () => {
+  const silent = drainOf({ phaseUntil: T0 });
+  const other = drainOf({ id: "drain-b" });
+  const ids = (copy: DrainBook, fleet: readonly Drain[]): unknown =>
+    copyBefore(copy, silent.id, fleet, T0).drains.map((drain) => readDrain(drain)?.id);
+  assert.deepEqual(ids(bookOf(silent, other), [drainOf()]), ["drain-b"]);
+  assert.deepEqual(ids(bookOf(silent), [silent]), ["drain-a"], "its drain is over at the registry too");
+  assert.deepEqual(ids(bookOf(silent), [other]), ["drain-a"]);
+  assert.deepEqual(ids(bookOf(drainOf()), [drainOf()]), ["drain-a"], "one that lives is renewed");
+  const otherSilent = drainOf({ id: "drain-b", phaseUntil: T0 });
+  assert.deepEqual(ids(bookOf(silent, otherSilent), [drainOf()]), ["drain-b"], "another id that is over stays over");
+  const lifted = { ...EMPTY_BOOK, tombstones: [{ id: silent.id, at: T0 }] };
+  assert.deepEqual(copyBefore(lifted, silent.id, [drainOf()], T0), lifted, "what was lifted stays so");
 });

@@ -5,8 +5,10 @@ import {
   buried,
   closes,
   isDeploying,
+  liveDrain,
   liveDrains,
   nextEnd,
+  readDrain,
   saidEnd,
   type Drain,
   type DrainBook,
@@ -104,4 +106,14 @@ export function settleCopy(
   return liveDrains(copy, now)
     .filter((drain) => seen.has(drain.id) && !alive.has(drain.id))
     .reduce((rest, drain) => buried(rest, drain.id, now), copy);
+}
+
+/**
+ * The copy as a renewal of this id is judged over: one that fell silent for its bound is forgotten where the registry tells
+ * that its drain lives, so that a bot which was stalled closes again with the next pulse. What was lifted stays over.
+ */
+export function copyBefore(copy: DrainBook, id: string, fleet: readonly Drain[], now: Instant): DrainBook {
+  if (!liveDrains({ ...copy, drains: fleet }, now).some((drain) => drain.id === id)) return copy;
+  const isSilent = (stored: unknown): boolean => readDrain(stored)?.id === id && liveDrain(stored, now) === undefined;
+  return { ...copy, drains: copy.drains.filter((stored) => !isSilent(stored)) };
 }

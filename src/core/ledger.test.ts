@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { APP, T0, WEB } from "../../test/unit/coreSamples.ts";
 import type { Ask, Entry, MessageKind } from "./ask.ts";
-import { CLOCK, LIMIT } from "./budgets.ts";
+import { CLOCK } from "./budgets.ts";
 import {
   askStep,
   dispatchStep,
@@ -177,7 +177,7 @@ test("a child of a live run is dispatched although the door is closed, once its 
 test("a run that comes back waits at its old place, and its try did not count", () => {
   const store = after([askOf(1), askOf(2)], false);
   const run = dispatchStep(store, APP, doorsOf(store), T0).store;
-  const back = returnStep(run, "run-1", 1);
+  const back = returnStep(run, "run-1", 1, null);
   assert.deepEqual(back.found, { kind: "queued", entry: entryOf(store, "run-1") });
   assert.equal(positionOf(back.store, "run-1"), 1);
   for (const [says, from, generation] of [
@@ -186,18 +186,18 @@ test("a run that comes back waits at its old place, and its try did not count", 
     ["one that another bot holds", run, 2],
     ["one that is unknown", withoutEntry(run, "run-1"), 1],
   ] as const)
-    assert.deepEqual(returnStep(from, "run-1", generation), { store: from, found: null }, says);
+    assert.deepEqual(returnStep(from, "run-1", generation, null), { store: from, found: null }, says);
 });
 
 test("a run that comes back keeps what was said to it, and a stop ends it there", () => {
   const steered = said(FREE, "run-1", "said-1").store;
-  const back = returnStep(steered, "run-1", 1).store;
+  const back = returnStep(steered, "run-1", 1, null).store;
   const longer = said(back, "run-1", "said-2");
   assert.ok(longer.found.kind === "added");
   assert.equal(longer.found.entry.ask.text, "text 1\nsaid said-1\nsaid said-2");
   assert.deepEqual(undelivered(longer.found.entry), []);
   const stopped = said(steered, "run-1", "stop-1", "stop").store;
-  const ended = returnStep(stopped, "run-1", 1);
+  const ended = returnStep(stopped, "run-1", 1, null);
   assert.deepEqual([ended.found?.kind, ended.store.entries], ["ended", []]);
 });
 
@@ -308,27 +308,6 @@ test("a run that is told to stop already is not told again, until it heard it", 
   assert.equal(said(heard, "run-1", "stop-2", "stop").found.kind, "taken");
 });
 
-test("there is an end to how much is kept of one ask, of one run's messages, and of asks", () => {
-  const long = "x".repeat(LIMIT.joinedChars);
-  const full = messageStep(FREE, "run-1", { key: "said-1", kind: "steer", text: long }, T0).store;
-  assert.deepEqual(said(full, "run-1", "said-2"), { store: full, found: { kind: "full" } });
-  assert.equal(said(full, "run-1", "stop-1", "stop").found.kind, "taken", "a stop is always taken");
-  const waits = after([askOf(1, { text: long })], false);
-  assert.deepEqual(said(waits, "run-1", "said-1"), { store: waits, found: { kind: "full" } });
-  const more = asked(waits, askOf(2, { threadKey: "web:T1" }));
-  assert.deepEqual(more, { store: waits, found: { kind: "full", of: "thread" } });
-  const many = Array.from({ length: LIMIT.messages }, (_, n) => n).reduce(
-    (store, n) => messageStep(store, "run-1", { key: `m-${n}`, kind: "steer", text: "" }, T0).store,
-    FREE,
-  );
-  assert.equal(said(many, "run-1", "said-2").found.kind, "full");
-  const crowd = {
-    ...BEGUN,
-    entries: Array.from({ length: LIMIT.ledgerEntries }, (_, n) => ({ ...held, ask: askOf(n + 9) })),
-  };
-  assert.deepEqual(asked(crowd, askOf(1)), { store: crowd, found: { kind: "full", of: "ledger" } });
-});
-
 test("what was not told to a run at its end is one ask of its thread, behind who waits already", () => {
   const told = [1, 2, 3].reduce((store, n) => said(store, "run-1", `said-${n}`).store, FREE);
   const store = after([askOf(5)], false, progressStep(told, "run-1", 1, { delivered: 1 }).store);
@@ -352,6 +331,28 @@ test("a stop answers what was said before it, and what is said after it is an as
   const end = endRunStep(quiet, "run-1", { generation: 1, leftId: "left-1" }, T0);
   assert.deepEqual([end.found?.left, end.store.entries], [null, []]);
   assert.deepEqual(endRunStep(FREE, "run-1", { generation: 2, leftId: "left-1" }, T0), { store: FREE, found: null });
+});
+
+test("an ask keeps which drain it met last: at its door, at its resident's, or as it was told", () => {
+  const metBy = (ask: Ask, store: LedgerStore, closedBy: string | null): unknown => {
+    const { found } = askStep(store, ask, { ...doorsOf(store, closedBy === null), closedBy }, T0);
+    return "entry" in found ? found.entry.metDrain : assert.fail();
+  };
+  assert.equal(metBy(askOf(1), BEGUN, "drain-a"), "drain-a");
+  assert.equal(metBy(askOf(2, { threadKey: "web:T1" }), FREE, "drain-a"), "drain-a", "behind its thread too");
+  assert.equal(metBy(askOf(2, { threadKey: "web:T1" }), FREE, null), null);
+  assert.equal(metBy(askOf(2, { threadKey: "web:T1", parent: "run-1" }), FREE, "drain-a"), null, "a part of a run");
+  assert.equal(entryOf(CLOSED, "run-1")?.metDrain, null, "an older bot does not say by what a door is closed");
+  const back = (from: LedgerStore, closedBy: string | null): unknown =>
+    returnStep(from, "run-1", 1, closedBy).found?.entry.metDrain;
+  assert.deepEqual([back(FREE, null), back(FREE, "drain-a")], [null, "drain-a"]);
+  const twice = returnStep(FREE, "run-1", 1, "drain-a").store;
+  const again = dispatchStep(twice, APP, doorsOf(twice), T0).store;
+  assert.deepEqual([back(again, null), back(again, "drain-b")], ["drain-a", "drain-b"]);
+  const stopped = said(again, "run-1", "stop-1", "stop").store;
+  assert.equal(back(stopped, "drain-b"), "drain-b", "one that was told to stop meanwhile too");
+  const told = (store: LedgerStore): unknown => entryOf(toldStep(store, "run-1", "drain-c"), "run-1")?.metDrain;
+  assert.deepEqual([told(twice), told(again), told(FREE)], ["drain-c", "drain-a", "drain-c"], "a run keeps its own");
 });
 
 test("what an ask waits for is told once a drain", () => {

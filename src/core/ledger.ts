@@ -3,6 +3,7 @@
 
 import { CLOCK, LIMIT, type Leases } from "./budgets.ts";
 import type { Ask, Entry, Message, MessageKind, Reading } from "./ask.ts";
+import { hasRoom, sizeOf, type Size } from "./askSize.ts";
 import type { Instant, Ms } from "./time.ts";
 
 /** Everything that has not ended. `generation` is the newest bot's: what an older one says is refused. */
@@ -84,6 +85,8 @@ export interface Doors {
   readonly generation: number;
   /** Whether the repository is open and no deploy is pending. */
   readonly open: boolean;
+  /** The drain that closes the repository; unsaid by an older bot. */
+  readonly closedBy?: string | null;
   readonly leaseMs: Ms;
   /** By kind, before `leaseMs`: who asks for the next of a queue does not know of which kind that is. */
   readonly leases?: Leases;
@@ -101,7 +104,8 @@ export type AskFound =
   | { readonly kind: "added"; readonly entry: Entry; readonly position: number }
   | { readonly kind: "known"; readonly id: string }
   /** There is no room: in the thread's ask for one more text, or in the ledger for one more ask. */
-  | { readonly kind: "full"; readonly of: "thread" | "ledger" }
+  | { readonly kind: "full"; readonly of: "thread"; readonly size: Size }
+  | { readonly kind: "full"; readonly of: "ledger" }
   | { readonly kind: "fenced" };
 
 function admitted(entry: Entry, doors: Doors, now: Instant): Entry {
@@ -145,6 +149,7 @@ const entryFor = (ask: Ask, place: number, now: Instant): Entry => ({
   messages: [],
   delivered: 0,
   toldOf: null,
+  metDrain: null,
 });
 
 /**
@@ -160,9 +165,9 @@ export function askStep(store: LedgerStore, ask: Ask, doors: Doors, now: Instant
   if (known !== undefined) return same(store, { kind: "known", id: known.ask.id });
   const waiting = queueOf(store, ask.resource).find((entry) => entry.ask.threadKey === ask.threadKey);
   if (waiting !== undefined) {
-    const { store: added, found: entry } = addText(store, waiting, ask, now);
-    if (entry === null) return same(store, { kind: "full", of: "thread" });
-    return { store: added, found: { kind: "added", entry, position: positionOf(added, waiting.ask.id) } };
+    const { store: added, found } = addText(store, waiting, ask, now);
+    if (found.kind === "full") return same(store, { ...found, of: "thread" });
+    return { store: added, found: { ...found, position: positionOf(added, waiting.ask.id) } };
   }
   if (store.entries.length >= LIMIT.ledgerEntries) return same(store, { kind: "full", of: "ledger" });
   const placed = { ...store, nextPlace: store.nextPlace + 1 };
@@ -172,34 +177,31 @@ export function askStep(store: LedgerStore, ask: Ask, doors: Doors, now: Instant
     const run = admitted(entry, doors, now);
     return { store: withEntry(placed, run), found: { kind: "admitted", entry: run } };
   }
-  const queued = withEntry(placed, entry);
-  return { store: queued, found: { kind: "queued", entry, position: positionOf(queued, ask.id), behind } };
+  const waits: Entry = { ...entry, metDrain: isChild(store, ask) ? null : (doors.closedBy ?? null) };
+  const queued = withEntry(placed, waits);
+  return { store: queued, found: { kind: "queued", entry: waits, position: positionOf(queued, ask.id), behind } };
 }
 
-/** Whether an entry can be kept: what is left of its messages must be one ask, and an ask one argument of a command. */
-function hasRoom({ ask, messages }: Entry): boolean {
-  const chars = messages.reduce((sum, message) => sum + message.text.length, 0);
-  return ask.text.length <= LIMIT.joinedChars && chars <= LIMIT.joinedChars && messages.length <= LIMIT.messages;
-}
+/** What became of a text for a queued ask; `full` by the size that it would have with it. */
+type Added = { readonly kind: "added"; readonly entry: Entry } | { readonly kind: "full"; readonly size: Size };
 
-/**
- * What was said later to a queued ask is a part of it, behind what was said before it was sent back to wait; its key
- * stays known. Null: there is no room for it.
- */
+/** What was said later to a queued ask is a part of it, behind what was said before it was sent back; its key stays known. */
 function addText(
   store: LedgerStore,
   entry: Entry,
   said: { readonly key: string; readonly text: string },
   now: Instant,
-): Step<Entry | null> {
+): Step<Added> {
   const message: Message = { seq: store.nextSeq, key: said.key, kind: "added", text: said.text, at: now };
   const open = undelivered(entry);
   const text = [entry.ask.text, ...open.map((one) => one.text), said.text].join("\n");
   const folded = entry.messages.map((one): Message => (open.includes(one) ? { ...one, kind: "added" } : one));
   const messages = [...folded, message];
   const longer: Entry = { ...entry, ask: { ...entry.ask, text }, messages, delivered: message.seq };
-  if (!hasRoom(longer)) return same(store, null);
-  return { store: withEntry({ ...store, nextSeq: store.nextSeq + 1 }, longer), found: longer };
+  const size = sizeOf(longer);
+  if (!hasRoom(size)) return same(store, { kind: "full", size });
+  const next = withEntry({ ...store, nextSeq: store.nextSeq + 1 }, longer);
+  return { store: next, found: { kind: "added", entry: longer } };
 }
 
 /**
@@ -228,22 +230,31 @@ export interface ReturnFound {
   readonly entry: Entry;
 }
 
-/** The resident's door was closed to an admitted run after all: it waits again, at its old place, with no lease. */
-export function returnStep(store: LedgerStore, id: string, generation: number): Step<ReturnFound | null> {
-  const entry = heldBy(store, id, generation);
-  if (entry?.state !== "admitted") return same(store, null);
-  if (undelivered(entry).some((message) => message.kind === "stop"))
-    return { store: withoutEntry(store, id), found: { kind: "ended", entry } };
-  const queued: Entry = {
-    ...entry,
+/**
+ * The resident's door was closed to an admitted run after all, by the drain `closedBy` where that is said: it waits again, at
+ * its old place, with no lease.
+ */
+export function returnStep(
+  store: LedgerStore,
+  id: string,
+  generation: number,
+  closedBy: string | null,
+): Step<ReturnFound | null> {
+  const held = heldBy(store, id, generation);
+  if (held?.state !== "admitted") return same(store, null);
+  const entry: Entry = {
+    ...held,
     state: "queued",
     holder: 0,
     heldUntil: 0,
     admittedAt: null,
     leaseUntil: null,
-    tries: entry.tries - 1,
+    tries: held.tries - 1,
+    metDrain: closedBy ?? held.metDrain,
   };
-  return { store: withEntry(store, queued), found: { kind: "queued", entry: queued } };
+  if (undelivered(entry).some((message) => message.kind === "stop"))
+    return { store: withoutEntry(store, id), found: { kind: "ended", entry } };
+  return { store: withEntry(store, entry), found: { kind: "queued", entry } };
 }
 
 /** What a holder says of its run: it runs, how far it was read, which message has reached it, how often it was begun. */
@@ -291,13 +302,13 @@ export function handOffStep(store: LedgerStore, generation: number): Step<readon
   return { store: { ...store, entries }, found: held.map((entry) => entry.ask.id) };
 }
 
-/** A bot takes what an older one handed off, or holds no more since it fell silent. */
+/** A bot takes what an older one handed off, or holds no more since it fell silent; as much as one answer can hold. */
 export function reclaimStep(store: LedgerStore, generation: number, now: Instant): Step<readonly Entry[]> {
   if (isFenced(store, generation)) return same(store, []);
   const lost = store.entries.filter(
     (entry) => isLive(entry) && entry.holder < generation && (entry.state === "handedOff" || now >= entry.heldUntil),
   );
-  const taken = lost.map((entry): Entry => ({
+  const taken = lost.slice(0, LIMIT.reclaimedAtOnce).map((entry): Entry => ({
     ...entry,
     // One whose process was never read may still stand at the resident's door.
     state: entry.reading === null ? "admitted" : "running",
@@ -314,7 +325,7 @@ export type MessageFound =
   | { readonly kind: "added"; readonly entry: Entry }
   /** A stop of an ask that waits ends it: its place is free. */
   | { readonly kind: "ended"; readonly entry: Entry }
-  | { readonly kind: "full" }
+  | { readonly kind: "full"; readonly size: Size }
   | { readonly kind: "over" };
 
 /** A message for a run in flight passes whatever is closed, and is written only while the run lives. */
@@ -330,12 +341,12 @@ export function messageStep(
   if (isStopping || entry.messages.some((one) => one.key === said.key)) return same(store, { kind: "known", entry });
   if (!isLive(entry)) {
     if (said.kind === "stop") return { store: withoutEntry(store, id), found: { kind: "ended", entry } };
-    const { store: added, found: longer } = addText(store, entry, said, now);
-    return { store: added, found: longer === null ? { kind: "full" } : { kind: "added", entry: longer } };
+    return addText(store, entry, said, now);
   }
   const message: Message = { ...said, seq: store.nextSeq, at: now };
   const told: Entry = { ...entry, messages: [...entry.messages, message] };
-  if (!hasRoom(told) && said.kind !== "stop") return same(store, { kind: "full" });
+  const size = sizeOf(told);
+  if (!hasRoom(size) && said.kind !== "stop") return same(store, { kind: "full", size });
   const next = withEntry({ ...store, nextSeq: store.nextSeq + 1 }, told);
   return { store: next, found: { kind: "taken", entry: told, message } };
 }
@@ -380,8 +391,10 @@ export function endRunStep(
   return { store: stored, found: { entry, left } };
 }
 
-/** What a queued ask waits for was told under this drain. */
+/** What a queued ask waits for was told under this drain, which it has met so. Of a run that is kept which was heard before. */
 export function toldStep(store: LedgerStore, id: string, drainId: string): LedgerStore {
   const entry = entryOf(store, id);
-  return entry === undefined || entry.toldOf === drainId ? store : withEntry(store, { ...entry, toldOf: drainId });
+  if (entry === undefined || entry.toldOf === drainId) return store;
+  const metDrain = isLive(entry) ? (entry.metDrain ?? drainId) : drainId;
+  return withEntry(store, { ...entry, toldOf: drainId, metDrain });
 }

@@ -150,7 +150,7 @@ const onRun =
   };
 
 function giveBack(world: World, entry: Entry): void {
-  const { store, found } = returnStep(world.store, entry.ask.id, world.store.generation);
+  const { store, found } = returnStep(world.store, entry.ask.id, world.store.generation, null);
   world.store = store;
   assert.equal(found !== null, entry.state === "admitted");
   if (found?.kind === "ended") stopped(world, entry);

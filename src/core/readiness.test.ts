@@ -1,17 +1,10 @@
-// Readiness tells the truth: what refuses an attach is never printed warm, and a wait is said in the same words everywhere.
+// Readiness tells the truth: what refuses an attach is never printed warm.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { APP, at, drainOf, personsDrain, reopeningDrain, T0, WEB } from "../../test/unit/coreSamples.ts";
+import { APP, at, drainOf, personsDrain, reopeningDrain, WEB } from "../../test/unit/coreSamples.ts";
 import { CLOCK } from "./budgets.ts";
-import {
-  expectedOpen,
-  imageReportOf,
-  readinessOf,
-  waitLine,
-  type ImageReport,
-  type ResidentState,
-} from "./readiness.ts";
+import { expectedOpen, imageReportOf, readinessOf, type ImageReport, type ResidentState } from "./readiness.ts";
 import type { Drain } from "./drain.ts";
 
 const held = reopeningDrain({ holds: [WEB] });
@@ -43,9 +36,4 @@ test("an opening is expected when all is quiet and the swap behind it, at the la
   assert.equal(expectedOpen(drain, null, CLOCK.swapBoundMs), at(65));
   assert.equal(expectedOpen(drain, at(20), CLOCK.swapBoundMs), at(35));
   assert.equal(expectedOpen(drain, at(60), CLOCK.swapBoundMs), at(65));
-});
-
-test("a wait names a deploy or a person's drain, and its minutes", () => {
-  assert.equal(waitLine({ deploy: true }, at(12), T0), "waiting for the deploy to finish · 12 min");
-  assert.equal(waitLine({ deploy: false }, at(0), T0), "waiting for the fleet to reopen · 1 min");
 });

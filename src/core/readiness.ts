@@ -1,7 +1,7 @@
 // What a screen says of a resident. Readiness tells the truth: a resident that refuses is never called warm.
 
 import { closes, type Drain } from "./drain.ts";
-import { minutesLeft, type Instant } from "./time.ts";
+import type { Instant } from "./time.ts";
 
 export const RESIDENT_STATES = ["starting", "ready", "failed", "unreadable"] as const;
 export type ResidentState = (typeof RESIDENT_STATES)[number];
@@ -28,10 +28,4 @@ export function imageReportOf(inside: string | null, pinned: string, held: boole
 /** What an end is expected at: everything in flight over and the swap behind it, where known; else the record's end. */
 export function expectedOpen(drain: { readonly until: Instant }, quietBy: Instant | null, swapMs: number): Instant {
   return quietBy === null ? drain.until : Math.min(drain.until, quietBy + swapMs);
-}
-
-/** The line of a wait, the same on every screen: `waiting for the deploy to finish · 12 min`. */
-export function waitLine(drain: { readonly deploy: boolean }, expected: Instant, now: Instant): string {
-  const what = drain.deploy ? "the deploy to finish" : "the fleet to reopen";
-  return `waiting for ${what} · ${minutesLeft(expected, now)} min`;
 }

@@ -110,11 +110,22 @@ test("a bot that cannot be closed is asked again, whatever it says; only a beare
     factOfBot(await refusing(code, more).catch((error: unknown) => error));
   const copy = { draining: drainOf("other-1", T0) };
   assert.partialDeepStrictEqual(
-    [await of("DRAIN_OVER"), await of("DEPLOY_IN_PROGRESS", copy), await of("UNREACHABLE")],
-    [{ kind: "lost" }, { kind: "lost" }, { kind: "lost" }],
+    [await of("DEPLOY_IN_PROGRESS", copy), await of("UNREACHABLE")],
+    [{ kind: "lost" }, { kind: "lost" }],
     "the registry has granted this drain, so an older copy is on its way out",
   );
   assert.partialDeepStrictEqual(await of("BEYOND_SCOPE"), { kind: "denied" });
+});
+
+test("a bot for which this drain is over keeps no renewal from counting: by the registry's word its doors are closed", async () => {
+  const { parts, asked } = world({ bot: () => refusing("DRAIN_OVER") });
+  const { title } = problemOf("DRAIN_OVER", "x");
+  for (const close of [drain, pulse])
+    assert.deepEqual(await close(parts, STATE, never), {
+      fact: { kind: "drained", drain: drainOf(DRAIN_ID, T0) },
+      seen: [{ kind: "botDoor", closed: false, why: `${title}: x` }],
+    });
+  assert.equal(asked.length, 4, "it is asked each time: a bot that hears of its drain again takes it again");
 });
 
 test("a beat renews when a pulse is due, and not where nothing was closed", async () => {

@@ -23,13 +23,22 @@ export interface DrainParts {
 }
 
 /**
- * What a bot that could not be closed means: only a bearer that may not is an answer. Any other refusal speaks of a copy that
- * the registry, which has just granted this drain, will have it drop: it is asked again like a bot that is silent.
+ * What a bot that could not be closed means: only a bearer that may not is an answer. Any other refusal speaks of a copy of
+ * another drain, which the registry, having just granted this one, will have it drop: it is asked again like a silent bot.
  */
 export function factOfBot(error: unknown): DeployFact {
   const fact = factOfFailure(error);
   const why = `the bot: ${"why" in fact ? fact.why : wordsOf(error)}`;
   return fact.kind === "denied" ? { kind: "denied", why } : { kind: "lost", why };
+}
+
+/**
+ * What the bot's refusal comes to behind the registry's grant. A bot for which this very drain is over was stalled for the
+ * pulse's bound, or opened by an admin: no renewal brings its copy back, and by the registry's word its doors are closed.
+ */
+function refusedByBot(granted: DeployFact, error: unknown): Performed {
+  if (factOfFailure(error).kind !== "over") return { fact: factOfBot(error) };
+  return { fact: granted, seen: [{ kind: "botDoor", closed: false, why: wordsOf(error) }] };
 }
 
 /**
@@ -60,7 +69,7 @@ async function ask(parts: DrainParts, state: DeployState, minutes: number, signa
     ];
     return { fact, seen };
   } catch (error) {
-    return { fact: factOfBot(error) };
+    return refusedByBot(fact, error);
   }
 }
 

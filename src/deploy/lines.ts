@@ -18,7 +18,7 @@ import {
 import { info, notice, warning, type Line } from "#deploy/line.ts";
 import type { DeployTurn } from "#deploy/run.ts";
 import type { StepShape } from "#deploy/shapes.ts";
-import { botDoorLines, buildWords, rollLines, tookWords } from "#deploy/stepLines.ts";
+import { botDoorLines, buildWords, hasDropped, rollLines, tookWords } from "#deploy/stepLines.ts";
 
 /** What has been said already, so that nothing is said twice. */
 export interface Telling extends HoldTelling {
@@ -26,6 +26,7 @@ export interface Telling extends HoldTelling {
   readonly named: readonly InFlight[];
   readonly beyond: readonly string[];
   readonly sealRefused: boolean;
+  readonly botDropped: boolean;
 }
 
 /** Nothing said yet. */
@@ -34,6 +35,7 @@ export const SILENT: Telling = {
   named: [],
   beyond: [],
   sealRefused: false,
+  botDropped: false,
   residents: 0,
   heldMinute: 0,
 };
@@ -333,7 +335,8 @@ function endedBySeal(telling: Telling, { fact, after }: DeployTurn): { telling: 
 
 /** What one turn of the deploy says, and what has then been said. */
 export function tell(telling: Telling, turn: DeployTurn, builds: Told): { telling: Telling; lines: readonly Line[] } {
-  const said = [...factLines(turn, builds), ...botDoorLines(turn), ...rollLines(turn, builds.shapes)];
+  const door = botDoorLines(telling.botDropped, turn);
+  const said = [...factLines(turn, builds), ...door, ...rollLines(turn, builds.shapes)];
   const looked =
     turn.fact.kind === "drained" || turn.fact.kind === "viewed" ? afterShown(telling, turn) : { telling, lines: [] };
   const ended = endedBySeal(looked.telling, turn);
@@ -341,7 +344,12 @@ export function tell(telling: Telling, turn: DeployTurn, builds: Told): { tellin
   const beat = heartbeat(refused.telling, turn.after, turn.until);
   const held = tellHolds(refused.telling, turn, builds.from?.image === builds.to.image);
   return {
-    telling: { ...refused.telling, ...held.telling, minute: beat.minute },
+    telling: {
+      ...refused.telling,
+      ...held.telling,
+      minute: beat.minute,
+      botDropped: hasDropped(telling.botDropped, turn),
+    },
     lines: [...ended.lines, ...held.before, ...said, ...held.after, ...looked.lines, ...refused.lines, ...beat.lines],
   };
 }

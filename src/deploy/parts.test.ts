@@ -8,7 +8,7 @@ import type { Steps } from "#core/rolloutState.ts";
 import { MINUTE } from "#core/time.ts";
 import type { Receipt } from "#wire/receipt.ts";
 import { ends, rehearse, says, viewed, type Rehearsed, type Script } from "#deploy/deployForTests.ts";
-import { FROM, runOf, T0, TO } from "#deploy/recordsForTests.ts";
+import { drainOf, FROM, runOf, T0, TO } from "#deploy/recordsForTests.ts";
 
 const ALL: Steps = { parts: ["ledger", "bot"], waits: true, resident: true };
 const LEDGER: Steps = { parts: ["ledger"], waits: true, resident: false };
@@ -255,6 +255,28 @@ test("a bot that was not told of the lift opens by itself, said once though the 
   assert.deepEqual(lines, ["the bot was not told of the lift (ECONNREFUSED) — its door opens by itself within 2m"]);
 });
 
+test("a bot that takes the drain for over is said once, again only if that comes again, and nothing waits for it", async (context) => {
+  const renewed = (closed: boolean) => (state: { readonly drainId: string }, now: number) => ({
+    fact: { kind: "drained" as const, drain: drainOf(state.drainId, now) },
+    seen: [{ kind: "botDoor" as const, closed, why: closed ? null : "it is over" }],
+  });
+  const busy = viewed([runOf("r1", 9)]);
+  const deployed = await rehearse(context, {
+    steps: BOT,
+    hasBot: true,
+    facts: {
+      look: [busy, busy, busy, busy, busy, viewed([])],
+      pulse: [false, false, true, false, false].map(renewed),
+    },
+  });
+  const said = "the bot takes this drain for over (it is over) — its door is closed by the fleet's own record";
+  assert.deepEqual(
+    deployed.lines.filter((line) => line.startsWith("the bot takes")),
+    [said, said],
+  );
+  ends(deployed, "deployed", 0);
+});
+
 test("the receipt is kept in the ledger too, once it is whole; a ledger that does not take it fails nothing", async (context) => {
   const kept: Receipt[] = [];
   const keepInLedger = (receipt: Receipt): Promise<void> => {
@@ -279,6 +301,11 @@ test("a restart closes and waits like a deploy, and says that it is one", async 
   assert.equal(deployed.lines.at(-1), "restarted 7b02d9e (bot), closed 0s, killed 0");
   ends(deployed, "deployed", 0);
   assert.equal(deployed.receipt.restart, true);
+  const withBot = await restarted(context, { steps: BOT, hasBot: true });
+  assert.deepEqual(withBot.lines.slice(1, 3), [
+    "fleet drained — /attach refuses new runs until 05:49:00Z",
+    "the bot's door is closed with it — new asks are queued",
+  ]);
   const failed = await restarted(context, { steps: ALL, facts: failing("failed") });
   says(failed, /^partly restarted 7b02d9e — bot: /);
   const nothing = await restarted(context, { steps: BOT, facts: { drain: [{ kind: "denied", why: "scope" }] } });

@@ -77,12 +77,23 @@ export function rollLines(turn: DeployTurn, shapes: readonly StepShape[]): Line[
   return [...proven, info(`swapping the ${next}${words}`)];
 }
 
-/** The bot's door, said once it is closed, and where it could not be opened with the fleet's. */
-export function botDoorLines({ before, after, seen }: DeployTurn): Line[] {
+/** Whether the bot has last refused this drain as over; what was said of that stands until it takes the drain again. */
+export function hasDropped(dropped: boolean, { before, seen }: DeployTurn): boolean {
+  const door = seen.find((one) => one.kind === "botDoor");
+  return door === undefined || before.effect.do === "lift" ? dropped : !door.closed;
+}
+
+/** The bot's door, said once it is closed, where it does not take the drain any more, and where it could not be opened. */
+export function botDoorLines(dropped: boolean, { before, after, seen }: DeployTurn): Line[] {
   const door = seen.find((one) => one.kind === "botDoor");
   if (door === undefined) return [];
-  if (before.effect.do === "drain") return [notice("the bot's door is closed with it — new asks are queued")];
-  if (before.effect.do !== "lift" || after.effect.do === "lift" || door.why === null) return [];
+  const { do: effect } = before.effect;
+  if (effect !== "lift" && !door.closed)
+    return dropped
+      ? []
+      : [warning(`the bot takes this drain for over (${door.why}) — its door is closed by the fleet's own record`)];
+  if (effect === "drain") return [notice("the bot's door is closed with it — new asks are queued")];
+  if (effect !== "lift" || after.effect.do === "lift" || door.why === null) return [];
   const bound = formatDuration(CLOCK.pulseBoundMs);
   return [warning(`the bot was not told of the lift (${door.why}) — its door opens by itself within ${bound}`)];
 }

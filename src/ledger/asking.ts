@@ -51,10 +51,10 @@ export function dispatch(ledger: Ledger, { resource, doors }: DispatchBody): Dis
 }
 
 /** A run that met a closed door waits again. */
-export function giveBack(ledger: Ledger, { id, generation }: ReturnBody): ReturnAnswer {
+export function giveBack(ledger: Ledger, { id, generation, closedBy = null }: ReturnBody): ReturnAnswer {
   return botStep(ledger, generation, (store, now) => {
     refuseUnreadable(ledger, id);
-    const step = returnStep(store, id, generation);
+    const step = returnStep(store, id, generation, closedBy);
     if (step.found?.kind === "ended") bury(ledger, step.found.entry, STOPPED_WAITING, now);
     const found = step.found ?? returnedBefore(store, id, ledger.history.of(id)?.entry);
     return { store: step.store, found: returnAnswerOf(step.store, found, now) };

@@ -99,19 +99,21 @@ function page(sql: SqlStorage, { before, limit, resource, thread }: HistoryQuery
   ] as const;
   const wanted = given.filter(([, value]) => value !== undefined);
   const where = wanted.length === 0 ? "" : `WHERE ${wanted.map(([words]) => words).join(" AND ")}`;
-  const rows = sql
-    .exec(
-      `SELECT ${COLUMNS} FROM runs ${where} ORDER BY n DESC LIMIT ?`,
-      ...wanted.flatMap(([, value]) => value ?? []),
-      limit + 1,
-    )
-    .toArray();
-  const shown = rows.slice(0, limit);
-  const runs = shown.flatMap((row) => {
+  const rows = sql.exec(
+    `SELECT ${COLUMNS} FROM runs ${where} ORDER BY n DESC LIMIT ?`,
+    ...wanted.flatMap(([, value]) => value ?? []),
+    limit + 1,
+  );
+  const runs: EndedRow[] = [];
+  let [count, last] = [0, 0];
+  // One row after the other: each is as long as its ask, and only its line is kept.
+  for (const row of rows) {
+    if ((count += 1) > limit) return { runs, next: last };
+    last = z.number().parse(row["n"]);
     const read = rowSchema.safeParse(row);
-    return read.success ? [endedRowOf(read.data.entry, read.data)] : [];
-  });
-  return { runs, next: rows.length > limit ? z.number().parse(shown.at(-1)?.["n"]) : null };
+    if (read.success) runs.push(endedRowOf(read.data.entry, read.data));
+  }
+  return { runs, next: null };
 }
 
 /** The history over one object's SQL storage. */

@@ -3,6 +3,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Scope } from "#core/scopes.ts";
 import type * as wire from "#wire/ledger.ts";
+import type { LedgerLook } from "#wire/ledgerLook.ts";
 import * as asking from "./asking.ts";
 import { cardsOf } from "./cards.ts";
 import { historyOf } from "./history.ts";
@@ -97,6 +98,10 @@ export class LedgerDO extends DurableObject<Env> implements LedgerPort {
 
   entries(): Answer<wire.LedgerEntries> {
     return this.#answer(reading.entries);
+  }
+
+  look(): Answer<LedgerLook> {
+    return this.#answer(reading.look);
   }
 
   history(query: wire.HistoryQuery): Answer<wire.History> {

@@ -45,7 +45,7 @@ export function botStep<T>(ledger: Ledger, generation: number, run: (store: Ledg
 /** Refuses to touch an entry that cannot be read: it is written over by nobody. */
 export function refuseUnreadable(ledger: Ledger, id: string): void {
   if (ledger.entries.unreadable().includes(id))
-    raise("UNREADABLE", `${id} is a record that this build cannot read: it stands until an admin ends it`);
+    raise("RECORD_UNREADABLE", `${id} is a record that this build cannot read: it stands until an admin ends it`);
 }
 
 /** Writes an end into the history, in the step that takes the entry away. */

@@ -5,6 +5,7 @@ import type { Scope } from "#core/scopes.ts";
 import type { Result } from "#core/result.ts";
 import type { Problem } from "#wire/errors.ts";
 import type * as wire from "#wire/ledger.ts";
+import type { LedgerLook } from "#wire/ledgerLook.ts";
 import type { Env } from "./root.ts";
 
 /** An answer, or what refuses the request. */
@@ -26,6 +27,7 @@ export interface LedgerPort {
   note(body: wire.NoteBody): Answer<wire.Done>;
   told(body: wire.ToldBody): Answer<wire.Done>;
   entries(): Answer<wire.LedgerEntries>;
+  look(): Answer<LedgerLook>;
   history(query: wire.HistoryQuery): Answer<wire.History>;
   run(id: string): Answer<wire.LedgerRun>;
   outputFrom(query: wire.OutputQuery): Answer<wire.OutputPart>;

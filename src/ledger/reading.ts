@@ -3,7 +3,8 @@
 import { entryOf, positionOf } from "#core/ledger.ts";
 import { raise } from "#wire/errors.ts";
 import type { History, HistoryQuery, LedgerEntries, LedgerRun, OutputPart, OutputQuery } from "#wire/ledger.ts";
-import { keptOutputOf, refuseBeyond } from "#wire/ledgerAnswers.ts";
+import type { LedgerLook } from "#wire/ledgerLook.ts";
+import { keptOutputOf, lineOf, refuseBeyond } from "#wire/ledgerAnswers.ts";
 import type { Ledger } from "./ledgerParts.ts";
 
 /** Everything that has not ended, in the order of arrival. */
@@ -15,6 +16,12 @@ export function entries(ledger: Ledger): LedgerEntries {
     entries: store.entries.toSorted((a, b) => a.place - b.place),
     unreadable: [...ledger.entries.unreadable()],
   };
+}
+
+/** The same, one line each: as many as the ledger holds are one answer, whatever their texts. */
+export function look(ledger: Ledger): LedgerLook {
+  const { entries: all, ...rest } = entries(ledger);
+  return { ...rest, entries: all.map(lineOf) };
 }
 
 /** A page of the history. */

@@ -5,11 +5,12 @@ import { LIMIT } from "#core/budgets.ts";
 import { keptReceiptSchema, type KeptReceipt, type ReceiptQuery } from "#wire/ledger.ts";
 import { jsonOf } from "#wire/parse.ts";
 
-const rowsSchema = z.array(z.object({ receipt: z.string().transform(jsonOf).pipe(keptReceiptSchema) }));
+const rowSchema = z.object({ receipt: z.string() });
+const receiptSchema = z.string().transform(jsonOf).pipe(keptReceiptSchema);
 
 export interface ReceiptBook {
   keep(receipt: KeptReceipt): void;
-  /** Newest first. */
+  /** Newest first, as many as one answer holds. */
   list(query: ReceiptQuery): KeptReceipt[];
 }
 
@@ -30,7 +31,14 @@ export function receiptsOf(sql: SqlStorage): ReceiptBook {
         id === undefined
           ? sql.exec("SELECT receipt FROM receipts ORDER BY n DESC LIMIT ?", limit)
           : sql.exec("SELECT receipt FROM receipts WHERE drainId = ?", id);
-      return rowsSchema.parse(rows.toArray()).map(({ receipt }) => receipt);
+      const receipts: KeptReceipt[] = [];
+      let chars = 0;
+      for (const row of rows) {
+        const { receipt } = rowSchema.parse(row);
+        receipts.push(receiptSchema.parse(receipt));
+        if ((chars += receipt.length) > LIMIT.receiptsPageBytes) break;
+      }
+      return receipts;
     },
   };
 }

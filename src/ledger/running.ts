@@ -31,6 +31,7 @@ import { botStep, bury, refuseUnreadable, type Ledger } from "./ledgerParts.ts";
 /** Notes how far a run is. */
 export function progress(ledger: Ledger, { id, generation, ...said }: ProgressBody): EntryAnswer {
   return botStep(ledger, generation, (store, now) => {
+    refuseUnreadable(ledger, id);
     refuseUnsaid(store, said.delivered);
     const { store: moved, found } = progressStep(store, id, generation, said);
     return { store: moved, found: { now, entry: found ?? refuseUnheld(store, id) } };
@@ -42,6 +43,7 @@ export function output(ledger: Ledger, body: OutputBody): OutputAnswer {
   const { id, generation, stream, offset, data, reading } = body;
   const bytes = Uint8Array.from(atob(data), (char) => char.charCodeAt(0));
   return botStep(ledger, generation, (store, now) => {
+    refuseUnreadable(ledger, id);
     const { store: moved, found } = progressStep(store, id, generation, reading === undefined ? {} : { reading });
     if (found === null) return refuseUnheld(store, id);
     const length = ledger.outputs.length({ id, stream });
@@ -86,7 +88,8 @@ function endUnreadable(ledger: Ledger, { id, verdict, writeUp }: EndBody, scope:
   const now = ledger.root.now();
   ledger.entries.step((store) => {
     const entry = entryOf(store, id);
-    if (entry !== undefined) bury(ledger, entry, { verdict, leftId: null, writeUp }, now);
+    // One whose id an ended run has too leaves that one's end as it is.
+    if (entry !== undefined && !ledger.history.has(id)) bury(ledger, entry, { verdict, leftId: null, writeUp }, now);
     return { store: withoutEntry(store, id), found: null };
   });
   ledger.root.log("warn", "an entry that cannot be read was ended by an admin", { id });

@@ -3,9 +3,10 @@
 
 import * as z from "zod";
 import type { Entry } from "#core/ask.ts";
-import { ledgerBootStep, EMPTY_LEDGER, type LedgerStore, type Step } from "#core/ledger.ts";
+import { entryOf, ledgerBootStep, EMPTY_LEDGER, type LedgerStore, type Step } from "#core/ledger.ts";
 import type { Instant } from "#core/time.ts";
 import { entrySchema } from "#wire/ledger.ts";
+import { idSchema } from "#wire/names.ts";
 
 const counters = z.object({ generation: z.number(), nextPlace: z.number(), nextSeq: z.number() });
 
@@ -21,7 +22,20 @@ const nameOf = ({ ask }: Entry): string => `${ask.threadKey}|${ask.id}`;
 interface Loaded {
   readonly store: LedgerStore;
   /** Where each entry that cannot be read lies, by the id that stands for it. */
-  readonly unread: ReadonlyMap<string, string>;
+  readonly unread: Map<string, string>;
+}
+
+const threadOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf("|")));
+
+/** The ids by which entries that cannot be read are named: their own, where their names tell one that nobody else has. */
+function namesOfUnread(names: readonly string[], taken: ReadonlySet<string>): Map<string, string> {
+  const unread = new Map<string, string>();
+  for (const name of names) {
+    const own = name.slice(name.lastIndexOf("|") + 1);
+    const isOwn = idSchema.safeParse(own).success && !taken.has(own) && !unread.has(own);
+    unread.set(isOwn ? own : `unreadable-${unread.size + 1}`, name);
+  }
+  return unread;
 }
 
 /** An entry that cannot be read counts as standing: a run of its thread that no bot holds, and none can take. */
@@ -30,7 +44,7 @@ function standIn(name: string, id: string): Entry {
     ask: {
       id,
       key: id,
-      threadKey: name.slice(0, Math.max(0, name.lastIndexOf("|"))),
+      threadKey: threadOf(name),
       resource: "(a record that this build cannot read)",
       kind: "unreadable",
       text: "",
@@ -52,6 +66,7 @@ function standIn(name: string, id: string): Entry {
     messages: [],
     delivered: 0,
     toldOf: null,
+    metDrain: null,
   };
 }
 
@@ -72,12 +87,26 @@ function believed(stored: ReadonlyMap<string, unknown>): Entry[] {
     });
 }
 
+/** A run with what its heartbeats said last; an older build wrote that into the entry alone. */
+function withHold(entry: Entry, stored: unknown): Entry {
+  const held = z.number().safeParse(stored);
+  if (!held.success || entry.state === "queued") return entry;
+  return { ...entry, heldUntil: Math.max(entry.heldUntil, held.data) };
+}
+
+/** Whether a step has done nothing to an entry but to hold it for longer, as each heartbeat does to all of its bot. */
+function isOnlyHeld(before: Entry, after: Entry): boolean {
+  const [old, fields] = [new Map<string, unknown>(Object.entries(before)), Object.entries(after)];
+  return old.size === fields.length && fields.every(([name, value]) => name === "heldUntil" || old.get(name) === value);
+}
+
 function load(kv: SyncKvStorage): Loaded {
   const stored = new Map([...kv.list({ prefix: "entry:" })].map(([key, value]) => [key.slice("entry:".length), value]));
-  const entries = believed(stored);
+  const entries = believed(stored).map((entry) => withHold(entry, kv.get(`held:${nameOf(entry)}`)));
   const names = new Set(entries.map(nameOf));
-  const unread = new Map(
-    [...stored.keys()].filter((name) => !names.has(name)).map((name, n) => [`unreadable-${n + 1}`, name] as const),
+  const unread = namesOfUnread(
+    [...stored.keys()].filter((name) => !names.has(name)),
+    new Set(entries.map(({ ask }) => ask.id)),
   );
   const standing = [...unread].map(([id, name]) => standIn(name, id));
   const kept = kv.get("ledger");
@@ -114,15 +143,28 @@ export function entryStorage(storage: DurableObjectStorage): EntryStorage {
   const { store: loaded, unread } = load(kv);
   let store = loaded;
 
+  function saveEntry(before: Entry | undefined, after: Entry): void {
+    const name = nameOf(after);
+    if (before !== undefined && isOnlyHeld(before, after)) return kv.put(`held:${name}`, after.heldUntil);
+    kv.put(`entry:${name}`, after);
+    kv.delete(`held:${name}`);
+  }
+
   /** A record of another build is not written over: whoever can read it will. */
   function save(before: LedgerStore, after: LedgerStore): void {
     const { generation, nextPlace, nextSeq } = after;
     kv.put("ledger", { generation, nextPlace, nextSeq });
-    const [old, ids] = [new Set(before.entries), new Set(after.entries.map(({ ask }) => ask.id))];
-    for (const entry of before.entries)
-      if (!ids.has(entry.ask.id)) kv.delete(`entry:${unread.get(entry.ask.id) ?? nameOf(entry)}`);
-    for (const entry of after.entries)
-      if (!old.has(entry) && !unread.has(entry.ask.id)) kv.put(`entry:${nameOf(entry)}`, entry);
+    const old = new Map(before.entries.map((entry) => [entry.ask.id, entry]));
+    for (const entry of after.entries) {
+      const known = old.get(entry.ask.id);
+      old.delete(entry.ask.id);
+      if (known !== entry && !unread.has(entry.ask.id)) saveEntry(known, entry);
+    }
+    for (const [id, entry] of old) {
+      const name = unread.get(id) ?? nameOf(entry);
+      kv.delete(`entry:${name}`);
+      kv.delete(`held:${name}`);
+    }
   }
 
   function step<T>(run: (store: LedgerStore) => Step<T>): T {
@@ -132,12 +174,13 @@ export function entryStorage(storage: DurableObjectStorage): EntryStorage {
       return next;
     });
     store = stepped.store;
+    for (const id of unread.keys()) if (entryOf(store, id) === undefined) unread.delete(id);
     return stepped.found;
   }
 
   return {
     now: () => store,
-    unreadable: () => store.entries.flatMap(({ ask }) => (unread.has(ask.id) ? [ask.id] : [])),
+    unreadable: () => [...unread.keys()],
     step,
     begin(boot, now) {
       if (boot !== undefined && kv.get("boot") === boot) return;

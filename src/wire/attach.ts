@@ -1,6 +1,7 @@
 // What crosses the wire about runs in a resident: attach, exec, detach, operations, files.
 
 import * as z from "zod";
+import { LIMIT } from "#core/budgets.ts";
 import { REGISTRATION_KINDS } from "#core/registration.ts";
 import { gitRef, noNul, repositoryUrl } from "./agent.ts";
 import { problemSchema } from "./errors.ts";
@@ -82,7 +83,7 @@ export const execBodySchema = z.object({
   ...byHolder,
   procId: idSchema,
   command: z
-    .array(plain(64 * 1024))
+    .array(plain(LIMIT.commandChars))
     .min(1, "is empty: a command")
     .max(1_000)
     .refine((argv) => argv[0] !== "", "names an empty command")

@@ -46,7 +46,12 @@ test("an ask that says no more than it must has the defaults of a person at the 
 const long = (chars: number): string => "x".repeat(chars + 1);
 const wrong: readonly (readonly [schema: z.ZodType, body: object, field: string, words: RegExp])[] = [
   [askBodySchema, { ...ASK, key: long(LIMIT.threadKeyChars) }, "key", /too long/],
-  [askBodySchema, { ...ASK, text: long(LIMIT.askChars) }, "text", /longer than 20000/],
+  [
+    askBodySchema,
+    { ...ASK, text: "漢".repeat(LIMIT.askChars + 1) },
+    "text",
+    /than 20000 .* 20001, which are 60003 bytes/,
+  ],
   [askBodySchema, { key: "k", resource: "app" }, "text", /missing: what is to be done/],
   [askBodySchema, { ...ASK, text: "\0" }, "text", /NUL/],
   [askBodySchema, { ...ASK, resource: long(LIMIT.threadKeyChars) }, "resource", /longer than/],
@@ -113,7 +118,11 @@ const shown = {
 const kept = { length: 3, truncated: { from: 1, to: 2 } };
 const answers: readonly (readonly [name: string, schema: z.ZodType, value: object])[] = [
   ["a row", askRowSchema, { ...shown, text: "go" }],
-  ["a list", runListSchema, { now: 1, live: [{ ...shown, text: "go" }], ended: [], next: 4 }],
+  [
+    "a list",
+    runListSchema,
+    { now: 1, live: [{ ...shown, text: "go" }], unreadable: ["run-000009"], ended: [], next: 4 },
+  ],
   [
     "a run whole",
     runDetailSchema,

@@ -5,18 +5,15 @@ import * as z from "zod";
 import { CHANNELS, MESSAGE_KINDS } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
 import { CARD_CAUSES } from "#core/card.ts";
-import { gitRef, noNul } from "./agent.ts";
+import { gitRef } from "./agent.ts";
+import { askTextSchema } from "./askText.ts";
 import { buildSchema, drainAnswerSchema, drainSchema, undrainAnswerSchema } from "./drain.ts";
 import { cardSchema, keptSchema, messageSchema, noteSchema, OUTPUT_STREAMS } from "./ledger.ts";
 import { idSchema, resourceSchema, threadKeySchema } from "./names.ts";
 import type { Route } from "./routes.ts";
 
 const keySchema = z.string("is missing").min(1, "is empty").max(LIMIT.threadKeyChars, "is too long");
-const textSchema = z
-  .string("is missing: what is to be done")
-  .min(1, "is empty")
-  .max(LIMIT.askChars, `is longer than ${LIMIT.askChars} characters`)
-  .refine(noNul, "has a NUL");
+const textSchema = askTextSchema.min(1, "is empty");
 const kindSchema = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, "is no kind, such as `coding`");
 
 /** A repository as people name it: its resource, `owner/name`, or its name alone where that is unique. */
@@ -163,8 +160,10 @@ export const runsQuerySchema = z.object({
 export type RunsQuery = z.infer<typeof runsQuerySchema>;
 export const runListSchema = z.object({
   now: z.number(),
-  /** In the order of arrival. */
+  /** In the order of arrival: all of it, which is at most as much as the ledger holds. */
   live: z.array(askRowSchema),
+  /** Live ones whose records cannot be read, by their ids: they keep their threads until an admin ends them. */
+  unreadable: z.array(z.string()).default([]),
   /** The newest first. */
   ended: z.array(askRowSchema),
   /** `before` of the next page; null on the last one. */
@@ -260,7 +259,7 @@ export const BOT_ROUTES = {
     scopes: ["read", "operator"],
     body: null,
     answers: "runListSchema",
-    says: "What is queued and in flight, then what has ended, newest first. `?before=`, `?limit=`, `?resource=`.",
+    says: "What is queued and in flight, one line each, then what has ended, newest first. `?before=`, `?limit=`, `?resource=`.",
   },
   run: {
     method: "GET",

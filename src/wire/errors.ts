@@ -62,6 +62,11 @@ export const ERRORS = {
     title: "This bot does not hold the run",
     next: "Leave it to the bot that does, or ask /reclaim for what is free.",
   },
+  RECORD_UNREADABLE: {
+    status: 409,
+    title: "The ledger holds a record of this run that it cannot read",
+    next: "It stands until a build that can read it is back, or an admin ends it: docs/operate/unreadable-record.md.",
+  },
   OUTPUT_GAP: {
     status: 409,
     title: "The output begins behind what the ledger has",

@@ -80,10 +80,13 @@ test("an entry is read as it was stored, with whatever a later build keeps in it
     messages: [{ seq: 1, key: "k", kind: "steer", text: "t", at: 1 }],
     delivered: 1,
     toldOf: "drain-a",
+    metDrain: "drain-a",
   };
   assert.deepEqual(ledger.entrySchema.parse({ ...entry, addedByALaterBuild: 1 }), entry);
   for (const field of Object.keys(entry))
     assert.equal(ledger.entrySchema.safeParse({ ...entry, [field]: { shape: 9 } }).success, false, field);
+  const { metDrain: _, ...older } = entry;
+  assert.deepEqual(ledger.entrySchema.parse(older), { ...entry, metDrain: null }, "an older build keeps less");
 });
 
 test("a receipt is kept whole, whatever it says beside its drain", () => {

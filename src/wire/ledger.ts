@@ -15,6 +15,7 @@ import {
 import { LIMIT } from "#core/budgets.ts";
 import { CARD_CAUSES, CARD_STATES, type CardEvent } from "#core/card.ts";
 import { gitRef, noNul } from "./agent.ts";
+import { askTextSchema } from "./askText.ts";
 import { settingsSchema } from "./host.ts";
 import { idSchema, resourceSchema, threadKeySchema } from "./names.ts";
 
@@ -55,7 +56,11 @@ export const messageSchema = z.object({
   at: z.number(),
 });
 
-const readingSchema = z.object({ procId: z.string(), bootId: z.string(), out: count(0), err: count(0) });
+export const readingSchema = z.object({ procId: z.string(), bootId: z.string(), out: count(0), err: count(0) });
+const saidReadingSchema = readingSchema.extend({
+  procId: someText(LIMIT.threadKeyChars),
+  bootId: someText(LIMIT.threadKeyChars),
+});
 
 /** An ask that has not ended, or its run, as it is stored and answered. */
 export const entrySchema: z.ZodType<Entry> = z.object({
@@ -72,7 +77,17 @@ export const entrySchema: z.ZodType<Entry> = z.object({
   messages: z.array(messageSchema),
   delivered: z.number(),
   toldOf: z.string().nullable(),
+  metDrain: z.string().nullable().default(null),
 });
+
+/** A list without what this build cannot read of it. */
+function readable<T>(schema: z.ZodType<T>) {
+  const one = (value: unknown): T[] => {
+    const read = schema.safeParse(value);
+    return read.success ? [read.data] : [];
+  };
+  return z.array(z.unknown()).transform((all) => all.flatMap(one));
+}
 
 /** How a run ended. */
 export const verdictSchema = z.object({
@@ -108,10 +123,14 @@ export const generationBodySchema = z.object({ by: someText(LIMIT.byChars) });
 export const generationAnswerSchema = z.object({ now, generation: z.number() });
 export type GenerationAnswer = z.infer<typeof generationAnswerSchema>;
 
+/** Which drain closes. An id of whatever shape: no run is refused by the name of what closed its door. */
+const closedBy = text(LIMIT.threadKeyChars).nullable().exactOptional();
+
 /** What the bot sees of the doors. `leases` by kind go before `leaseMs`, and an ask's own before both. */
 const doorsSchema = z.object({
   generation,
   open: z.boolean("must be true or false"),
+  closedBy,
   leaseMs: span,
   leases: z.record(kindSchema, span).exactOptional(),
 });
@@ -124,7 +143,7 @@ export const ledgerAskBodySchema = z.object({
     threadKey: threadKeySchema,
     resource: resourceSchema,
     kind: kindSchema,
-    text: someText(LIMIT.askChars),
+    text: askTextSchema.min(1, "is empty"),
     by: someText(LIMIT.byChars),
     channel: z.enum(CHANNELS, `must be one of ${CHANNELS.join(", ")}`),
     leaseMs: span.nullable(),
@@ -160,7 +179,7 @@ export const dispatchAnswerSchema = z.object({ now, entry: entrySchema.nullable(
 export type DispatchAnswer = z.infer<typeof dispatchAnswerSchema>;
 
 /** `POST /return`: it met a closed door, and waits again at its old place; `ended` when it was told to stop meanwhile. */
-export const returnBodySchema = z.object(ofRun);
+export const returnBodySchema = z.object({ ...ofRun, closedBy });
 export type ReturnBody = z.infer<typeof returnBodySchema>;
 export const returnAnswerSchema = z.object({
   now,
@@ -173,7 +192,7 @@ export type ReturnAnswer = z.infer<typeof returnAnswerSchema>;
 /** `POST /progress`: what is left out stays. */
 export const progressBodySchema = z.object({
   ...ofRun,
-  reading: readingSchema.exactOptional(),
+  reading: saidReadingSchema.exactOptional(),
   delivered: count(0).exactOptional(),
   tries: span.exactOptional(),
   leaseUntil: count(0).exactOptional(),
@@ -203,7 +222,7 @@ export const outputBodySchema = z.object({
   data: z
     .base64("must be base64")
     .max(Math.ceil(LIMIT.outputPartBytes / 3) * 4, `is more than ${LIMIT.outputPartBytes} bytes`),
-  reading: readingSchema.exactOptional(),
+  reading: saidReadingSchema.exactOptional(),
 });
 export type OutputBody = z.infer<typeof outputBodySchema>;
 export const outputAnswerSchema = keptSchema.extend({ now });
@@ -223,7 +242,8 @@ export type OutputPart = z.infer<typeof outputPartSchema>;
 export const holderBodySchema = z.object({ generation });
 export const heldAnswerSchema = z.object({ now, ids: z.array(z.string()) });
 export type HeldAnswer = z.infer<typeof heldAnswerSchema>;
-export const reclaimAnswerSchema = z.object({ now, entries: z.array(entrySchema) });
+/** What this build cannot read of it is left out: it stands, and a look names it. */
+export const reclaimAnswerSchema = z.object({ now, entries: readable(entrySchema) });
 export type ReclaimAnswer = z.infer<typeof reclaimAnswerSchema>;
 
 /** `POST /messages`: something said to a run in flight or to an ask that waits. */
@@ -231,7 +251,7 @@ export const ledgerMessageBodySchema = z.object({
   ...ofRun,
   key: keySchema,
   kind: z.enum(MESSAGE_KINDS, `must be one of ${MESSAGE_KINDS.join(", ")}`),
-  text: text(LIMIT.askChars),
+  text: askTextSchema,
 });
 export type LedgerMessageBody = z.infer<typeof ledgerMessageBodySchema>;
 /** `ended`: a stop took the ask out of the queue. `over`: the run has ended. */

@@ -1,7 +1,8 @@
 // What a step over the ledger's store found, as it is answered. Which problem a refusal is, and what an answer shows of
 // the store, is picked here, for every filling of the ledger's port.
 
-import type { Entry, Verdict } from "#core/ask.ts";
+import type { Entry, SeenEntry, Verdict } from "#core/ask.ts";
+import type { Size } from "#core/askSize.ts";
 import { LIMIT } from "#core/budgets.ts";
 import type { CardEvent } from "#core/card.ts";
 import {
@@ -32,11 +33,12 @@ export function refuseUnheld(store: LedgerStore, id: string): never {
   return raise("RUN_NOT_HELD", `${id} ${how}`);
 }
 
-const refuseMore = (what: string): never =>
-  raise(
-    "TOO_LARGE",
-    `${what} takes at most ${LIMIT.messages} messages and ${LIMIT.joinedChars} characters of them, or of its ask`,
-  );
+/** Refuses one text more, and says how much there would be with it. */
+function refuseMore(what: string, { chars, bytes, messages }: Size): never {
+  const limits = `${LIMIT.joinedBytes} bytes, ${LIMIT.joinedChars} characters, ${LIMIT.messages} messages`;
+  const detail = `text: with it ${what} would have ${bytes} bytes, ${chars} characters, ${messages} messages; it takes ${limits}`;
+  return raise("TOO_LARGE", detail, { field: "text" });
+}
 
 /** The answer to what was asked before, by an ask that has ended. */
 export const knownOf = (id: string, now: Instant): LedgerAskAnswer => ({
@@ -57,7 +59,7 @@ export function askAnswerOf(store: LedgerStore, found: AskFound, now: Instant): 
     case "full":
       return found.of === "ledger"
         ? raise("LEDGER_FULL", `${LIMIT.ledgerEntries} asks and runs have not ended`)
-        : refuseMore("the ask that waits in this thread");
+        : refuseMore("the ask that waits in this thread", found.size);
     case "fenced":
       return raise("FENCED", `the newest generation is ${store.generation}`);
     case "admitted":
@@ -112,7 +114,7 @@ export function refuseBeyond(length: number, from: number): void {
 
 /** The answer to a message; refuses one that finds no room. */
 export function messageAnswerOf(found: MessageFound, now: Instant): LedgerMessageAnswer {
-  if (found.kind === "full") return refuseMore("a run");
+  if (found.kind === "full") return refuseMore("the run", found.size);
   return { now, kind: found.kind, entry: found.kind === "over" ? null : found.entry };
 }
 
@@ -138,13 +140,19 @@ export function isSameCard(before: CardEvent, event: CardEvent): boolean {
   return JSON.stringify(before) === JSON.stringify(event);
 }
 
-/** How much of an ask's text a list shows. */
-const SHOWN_CHARS = 200;
+/** An entry as one line. */
+export function lineOf({ ask, messages, ...entry }: Entry): SeenEntry {
+  const { id, threadKey, resource, kind, text, by, channel, parent } = ask;
+  const { askedAt, place, state, holder, heldUntil, admittedAt, leaseUntil, tries, reading, delivered, toldOf } = entry;
+  const shown = { id, threadKey, resource, kind, text: text.slice(0, LIMIT.shownChars), by, channel, parent };
+  const line = { askedAt, place, state, holder, heldUntil, admittedAt, leaseUntil, tries, reading, delivered, toldOf };
+  return { ...line, ask: shown, said: messages.length };
+}
 
 /** An ended run as a list shows it. */
 export function endedRowOf(entry: Entry, end: Pick<EndedRow, "n" | "endedAt" | "verdict" | "leftId">): EndedRow {
   const { id, resource, threadKey, kind, by, channel, text } = entry.ask;
   const { askedAt, admittedAt, tries } = entry;
-  const shown = { id, resource, threadKey, kind, by, channel, text: text.slice(0, SHOWN_CHARS) };
+  const shown = { id, resource, threadKey, kind, by, channel, text: text.slice(0, LIMIT.shownChars) };
   return { ...end, ...shown, askedAt, admittedAt, tries };
 }

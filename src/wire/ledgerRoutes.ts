@@ -83,7 +83,7 @@ export const LEDGER_ROUTES = {
     scopes: ["operator"],
     body: "holderBodySchema",
     answers: "reclaimAnswerSchema",
-    says: "A bot takes what older ones handed off, or hold no more since they fell silent.",
+    says: "A bot takes what older ones handed off, or hold no more since they fell silent; it asks until there is no more.",
   },
   say: {
     method: "POST",
@@ -123,7 +123,7 @@ export const LEDGER_ROUTES = {
     scopes: ["read", "operator"],
     body: null,
     answers: "entriesSchema",
-    says: "Everything that has not ended, in the order of arrival.",
+    says: "Everything that has not ended, in the order of arrival. `?brief=1`: one line each, with the beginning of its text, and how much was `said` to it in place of that.",
   },
   history: {
     method: "GET",

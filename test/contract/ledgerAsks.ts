@@ -29,6 +29,7 @@ export const ASKS: Contract = {
       messages: [],
       delivered: 0,
       toldOf: null,
+      metDrain: null,
     });
     assert.deepEqual([generation, unreadable, entries.length], [bot.generation, [], 1]);
   },
@@ -150,6 +151,20 @@ export const ASKS: Contract = {
       await codeOf(stand.ledger.told({ id: "nobody-known", generation: bot.generation, drainId: "drain-c" })),
       "NO_SUCH_RUN",
     );
+  },
+
+  "an ask keeps which drain it met last, also in the history": async ({ stand, bot }) => {
+    const { id } = askOf(1);
+    const { generation } = bot;
+    const met = async (): Promise<unknown> => (await stand.ledger.run(id)).entry.metDrain;
+    await stand.ledger.ask({ ask: askOf(1), doors: { ...bot.doors(false), closedBy: "drain-a" } });
+    assert.equal(await met(), "drain-a");
+    await bot.dispatch(APP);
+    await stand.ledger.giveBack({ id, generation, closedBy: "drain-b" });
+    assert.equal(await met(), "drain-b");
+    await stand.ledger.told({ id, generation, drainId: "drain-c" });
+    await bot.say(id, "stop-1", "stop");
+    assert.equal(await met(), "drain-c");
   },
 
   "a run that meets a closed door waits again at its old place, without a lease": async ({ bot }) => {

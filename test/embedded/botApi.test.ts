@@ -147,6 +147,7 @@ const wrong: readonly (readonly [path: string, field: string, value: unknown])[]
   ["/drain", "minutes", 91],
   ["/drain", "minutes", 0.5],
   ["/drain", "by", ""],
+  ["/drain", "deploy", false],
   ["/drain", "reason", "x".repeat(LIMIT.reasonChars + 1)],
   ["/undrain", "id", undefined],
   ["/undrain", "outcome", "fine"],

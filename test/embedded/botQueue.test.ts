@@ -77,7 +77,7 @@ async function untold(rows: readonly EndedRow[]): Promise<true | undefined> {
 const overtaken = (numbers: readonly number[], at: number): number =>
   numbers.slice(at + 1).filter((n) => n < (numbers[at] ?? 0)).length;
 
-test("200 asks that a roll held back are started once each and in order, with the bot killed at five places", async () => {
+test("inv. 8, 12: 200 asks that a roll held back are started once each and in order, with the bot killed at five places", async () => {
   const deploy = await stack.deploying("queue-deploy");
   await askAll();
   const rolled = await stack.roll("bot", deploy.id);

@@ -12,8 +12,9 @@ import { outputOf } from "#cli/output.ts";
 import { problemLines, problemWords } from "#cli/render/problem.ts";
 import { fleetPort, type FleetPortParts } from "#deploy/fleetPort.ts";
 import type { DeployPort } from "#deploy/port.ts";
-import { fleetSources } from "#embed/sources.ts";
+import { fleetSources, ownSources } from "#embed/sources.ts";
 import { clockOf, REAL_TIME } from "#node/clock.ts";
+import { STEPS } from "#wire/host.ts";
 
 const { values } = parseArgs({
   options: {
@@ -26,6 +27,9 @@ const { values } = parseArgs({
     dryRun: { type: "boolean", default: false },
     rollback: { type: "boolean", default: false },
     restart: { type: "string" },
+    /** The release has a ledger and a bot too. */
+    parts: { type: "boolean", default: false },
+    skip: { type: "string", multiple: true, default: [] },
   },
 });
 
@@ -85,11 +89,11 @@ try {
     reason: "a kill point",
     without: [],
     only: [],
-    skip: [],
+    skip: STEPS.filter((step) => values.skip.includes(step)),
     restart: restarted === undefined ? null : [restarted],
   };
   await deployAll(cliOf(), asked, {
-    sources: fleetSources(),
+    sources: values.parts ? ownSources() : fleetSources(),
     confirm: () => Promise.resolve(undefined),
     makePort: wrapped,
   });

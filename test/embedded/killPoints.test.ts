@@ -1,5 +1,6 @@
-// A deployer is killed by SIGKILL before and after each effect that the step machine can name. Wherever it dies, nobody
-// helps: the fleet is open again within the pulse bound, or the swap bound once sealed, and the run in flight lives.
+// Invariant 13. A deployer is killed by SIGKILL before and after each effect that the step machine can name. Wherever it dies,
+// nobody helps: the fleet and the bot's door are open again within the pulse bound, or the swap bound once sealed, and the run
+// in flight lives.
 
 import assert from "node:assert/strict";
 import { after, suite, test } from "node:test";
@@ -28,6 +29,7 @@ const STACKS = 5;
 
 const reached: string[] = [];
 const measured: string[] = [];
+let botsClosed = 0;
 
 /** What from outside makes an effect happen that a plain deploy does not reach; answers how it is taken back. */
 async function provoke(stack: DeployStack, point: KillPoint, drained: Promise<unknown>): Promise<() => void> {
@@ -42,10 +44,12 @@ async function provoke(stack: DeployStack, point: KillPoint, drained: Promise<un
 }
 
 interface Closed {
-  /** Real ms after the kill at which the fleet was last seen closed, and first seen open. */
+  /** Real ms after the kill at which the fleet or the bot's door was last seen closed, and both first seen open. */
   readonly lastClosed: number;
   readonly firstOpen: number;
   readonly wasSealed: boolean;
+  /** Whether the bot's own copy of the drain was seen to close its door. */
+  readonly wasBotClosed: boolean;
 }
 
 type Drains = Awaited<ReturnType<HeldFleet["drains"]>>;
@@ -54,28 +58,41 @@ type HeldFleet = ReturnType<DeployStack["access"]>["fleet"];
 /** Looks at the drains, every few ms, until `enough` says so of one look. */
 async function looking(
   stack: DeployStack,
-  enough: (drains: Drains | undefined, askedAt: number) => boolean,
+  enough: (drains: Drains | undefined, askedAt: number) => boolean | Promise<boolean>,
 ): Promise<void> {
   const { fleet } = stack.access();
   for (;;) {
     const askedAt = performance.now();
     const drains = await fleet.drains().catch(() => undefined);
-    if (enough(drains, askedAt)) return;
+    if (await enough(drains, askedAt)) return;
     await pause(LOOK_EVERY_MS);
   }
 }
 
-/** Resolves when the fleet is open, with when it was last seen closed. */
+/** Whether the bot's door is closed by its copy of a drain; null while it does not answer, and false where there is none. */
+async function botClosed(stack: DeployStack): Promise<boolean | null> {
+  const { url, client } = stack.access().bot;
+  if (url() === null) return false;
+  return await client.health().then(
+    ({ draining }) => draining !== null,
+    () => null,
+  );
+}
+
+/** Resolves when fleet and bot are open, with when one was last seen closed; given up far behind every bound. */
 async function reopening(stack: DeployStack, killedAt: number): Promise<Closed> {
-  let [lastClosed, wasSealed] = [0, false];
-  await looking(stack, (drains, askedAt) => {
-    if (drains === undefined) return false;
-    if (drains.drains.length === 0) return true;
+  let [lastClosed, wasSealed, wasBotClosed] = [0, false, false];
+  await looking(stack, async (drains, askedAt) => {
+    const bot = await botClosed(stack);
+    if (performance.now() - killedAt > (2 * CLOCK.swapBoundMs) / SCALE) return true;
+    if (drains === undefined || bot === null) return false;
+    if (drains.drains.length === 0 && !bot) return true;
     lastClosed = askedAt - killedAt;
     wasSealed ||= drains.drains.some((drain) => drain.phase !== "draining");
+    wasBotClosed ||= bot;
     return false;
   });
-  return { lastClosed, firstOpen: performance.now() - killedAt, wasSealed };
+  return { lastClosed, firstOpen: performance.now() - killedAt, wasSealed, wasBotClosed };
 }
 
 async function dies(stack: DeployStack, point: KillPoint): Promise<void> {
@@ -102,10 +119,11 @@ async function dies(stack: DeployStack, point: KillPoint): Promise<void> {
   goOn();
   assert.equal(signal, "SIGKILL", `${point.when} ${point.effect} was not reached:\n${said()}`);
 
-  const { lastClosed, firstOpen, wasSealed } = await reopening(stack, killedAt);
+  const { lastClosed, firstOpen, wasSealed, wasBotClosed } = await reopening(stack, killedAt);
   const bound = (wasSealed ? CLOCK.swapBoundMs : CLOCK.pulseBoundMs) / SCALE;
+  if (wasBotClosed) botsClosed += 1;
   measured.push(
-    `${point.when} ${point.effect}: open after ${Math.round(firstOpen)} ms of ${bound} ms${wasSealed ? ", sealed" : ""}`,
+    `${point.when} ${point.effect}: open after ${Math.round(firstOpen)} ms of ${bound} ms${wasSealed ? ", sealed" : ""}${wasBotClosed ? ", with the bot's door" : ""}`,
   );
   assert.ok(lastClosed <= bound * 1.05, `closed ${lastClosed} ms after the kill, and the bound is ${bound} ms`);
 
@@ -144,5 +162,6 @@ suite("a killed deployer", { concurrency: STACKS }, () => {
 
 after(async () => {
   await Promise.all(all.map((stack) => stack.dispose()));
+  assert.ok(all.length === free.fleet.length || botsClosed > 0, "no bot's door was ever closed");
   process.stdout.write(`${measured.join("\n")}\nkill points ${reached.length} of ${POINTS.length}\n`);
 });

@@ -37,21 +37,42 @@ test("an entry of another build stands: it is listed and logged, keeps its threa
   const behind = await bot.ask(askOf(8, { threadKey: "web:T7" }));
   assert.ok(behind.kind === "queued" && behind.behind === "thread");
   assert.equal(await bot.dispatch(APP), null);
-  assert.equal(await codeOf(bot.say(id, "said-1", "stop")), "UNREADABLE");
-  assert.equal(await codeOf(bot.giveBack(id)), "UNREADABLE");
-  assert.equal(await codeOf(bot.progress(id)), "RUN_NOT_HELD");
+  assert.deepEqual([id, (await stack.client.look()).unreadable], [askOf(7).id, [id]], "it is named by its own id");
+  const { generation } = bot;
+  const words = [
+    () => bot.say(id, "said-1", "stop"),
+    () => bot.giveBack(id),
+    () => bot.progress(id),
+    () => bot.output(id, 0, "x"),
+    () => stack.client.told({ id, generation, drainId: "drain-1" }),
+    () => bot.end(id),
+  ];
+  for (const word of words) assert.equal(await codeOf(word()), "RECORD_UNREADABLE");
   const newer = await Bot.begin(stack.client);
   await stack.client.handOff(newer.generation);
   await stack.restart();
   assert.ok(stack.storedKeys().includes(name), "and it lies there as it was");
 
   const end = { id, generation: newer.generation, verdict: FINISHED, leftId: "left-000001", writeUp: "by hand" };
-  assert.equal(await codeOf(stack.client.end(end)), "UNREADABLE");
+  assert.equal(await codeOf(stack.client.end(end)), "RECORD_UNREADABLE");
   assert.equal((await stack.post("admin", "/end", end)).status, 200);
   assert.deepEqual([(await stack.client.entries()).unreadable, stack.storedKeys().includes(name)], [[], false]);
   const { ended } = await stack.client.run(id);
   assert.deepEqual([ended?.verdict, ended?.writeUp], [FINISHED, "by hand"]);
   assert.equal((await newer.dispatch(APP))?.ask.id, askOf(8).id, "its thread is free");
+});
+
+test("a record that cannot be read and has no id of its own is ended by the name that it is given, also the next such one", async (t) => {
+  const stack = await begun(t);
+  await Bot.begin(stack.client);
+  for (const name of ["entry:web:T7|x", "entry:web:T8|y"]) {
+    await stack.byHand({ [name]: { shape: 9 } });
+    const { unreadable } = await stack.client.look();
+    assert.deepEqual(unreadable, ["unreadable-1"]);
+    const end = { id: "unreadable-1", generation: 1, verdict: FINISHED, leftId: "left-000001", writeUp: "" };
+    assert.equal((await stack.post("admin", "/end", end)).status, 200);
+    assert.deepEqual([(await stack.client.look()).unreadable, stack.storedKeys().includes(name)], [[], false]);
+  }
 });
 
 test("a count that cannot be read fences every bot, and the next begins with a number that nobody had", async (t) => {

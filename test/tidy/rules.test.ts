@@ -7,6 +7,7 @@ import { endsAreReadInCore } from "./rules/ends.ts";
 import { matrix, noRings } from "./rules/imports.ts";
 import { names } from "./rules/names.ts";
 import { everyTestRuns, noFixedSleep } from "./rules/testCraft.ts";
+import { waitsAreWordedOnce } from "./rules/waitWords.ts";
 import { noModuleState, smallObjects } from "./rules/workerState.ts";
 import { holdRule } from "./rule.ts";
 
@@ -24,6 +25,7 @@ const rules = [
   noFixedSleep,
   noModuleState,
   smallObjects,
+  waitsAreWordedOnce,
 ];
 
 for (const rule of rules) holdRule(rule);

@@ -21,7 +21,7 @@ function refuseWhileEnding({ front }: Asked): void {
 /** The card of an ask that has not ended: as it was told last, or as it stands. */
 function cardNow(desk: Desk, entry: Entry, { closed }: Pick<Admission, "closed">, position: number): CardEvent {
   if (entry.state !== "queued") return desk.cards.last(entry.ask.id) ?? cardOfEntry(entry);
-  const behind = desk.told.get(entry.ask.id) === "thread" ? "thread" : "queue";
+  const behind = desk.told.get(entry.ask.id)?.behind === "thread" ? "thread" : "queue";
   const quietBy = closed === null ? null : desk.doors.quietBy(closed);
   return queuedCard(entry, { closed, quietBy, behind, position });
 }

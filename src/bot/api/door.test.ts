@@ -58,6 +58,18 @@ test("the copy of a deploy's drain: taken, renewed, shown, lifted; what it is re
   );
 });
 
+test("inv. 13: no bearer closes the bot by a drain that is no deploy's, since nothing but its own end would open it", async () => {
+  const living = await born(new World());
+  const { deploy: _, ...unsaid } = DEPLOY;
+  for (const body of [{ ...DEPLOY, deploy: false }, unsaid])
+    for (const as of ["drain", "admin"] as const) {
+      const { code, field } = await refused(living, "POST /drain", { as, body });
+      assert.deepEqual([code, field], ["BAD_FIELD", "deploy"]);
+    }
+  const health = botHealthSchema.parse(await (await request(living, "GET /healthz")).json());
+  assert.equal(health.draining, null);
+});
+
 test("an ask that is answered queued is counted from that moment, whatever a look is about", async () => {
   const world = new World();
   const living = await born(world);

@@ -31,11 +31,12 @@ export const healthz: Handler = async ({ front }) => {
   return Response.json(health);
 };
 
-/** `POST /drain`. */
+/** `POST /drain`. A copy is a deploy's, so that its pulse ends it: what a person closes is the registry's to tell. */
 export const drain: Handler = async ({ front, scope, given }) => {
   const { desk, queue } = front;
   const { doors, parts } = desk;
   const body = parsed(drainBodySchema(parts.budgets.capMinutes), given);
+  if (!body.deploy) raise("BAD_FIELD", "deploy: the bot has a copy of a deploy's drain alone", { field: "deploy" });
   const answer = doors.drain({ ...body, principal: scope });
   switch (answer.kind) {
     case "over":

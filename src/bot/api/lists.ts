@@ -1,6 +1,6 @@
 // `GET /runs` and one run whole: what the ledger has, with each card in the words that every surface shows.
 
-import type { Entry } from "#core/ask.ts";
+import type { Entry, EntryLine } from "#core/ask.ts";
 import { cardWords, type CardEvent } from "#core/card.ts";
 import { runsQuerySchema, type AskRow, type RunDetail, type RunList } from "#wire/bot.ts";
 import type { EndedRow, LedgerRun } from "#wire/ledger.ts";
@@ -10,9 +10,6 @@ import type { Desk } from "../dispatcher/desk.ts";
 import type { Handler } from "./asked.ts";
 import { parsed } from "./body.ts";
 
-/** How much of an ask's text a list shows. */
-const SHOWN_CHARS = 200;
-
 interface Standing {
   /** Threads in which a run lives. */
   readonly busy: ReadonlySet<string>;
@@ -20,7 +17,7 @@ interface Standing {
   readonly places: ReadonlyMap<string, number>;
 }
 
-function standingOf(entries: readonly Entry[]): Standing {
+function standingOf(entries: readonly EntryLine[]): Standing {
   const [places, counts] = [new Map<string, number>(), new Map<string, number>()];
   for (const { ask } of entries.filter(({ state }) => state === "queued")) {
     const place = (counts.get(ask.resource) ?? 0) + 1;
@@ -32,7 +29,7 @@ function standingOf(entries: readonly Entry[]): Standing {
 }
 
 /** The card of an entry as it stands now. */
-function liveCard(desk: Desk, entry: Entry, { busy, places }: Standing): CardEvent {
+function liveCard(desk: Desk, entry: EntryLine, { busy, places }: Standing): CardEvent {
   const { id, resource, threadKey } = entry.ask;
   if (entry.state !== "queued") return desk.cards.last(id) ?? cardOfEntry(entry);
   const closed = desk.doors.closed(resource);
@@ -41,10 +38,10 @@ function liveCard(desk: Desk, entry: Entry, { busy, places }: Standing): CardEve
   return queuedCard(entry, { closed, quietBy, behind, position: places.get(id) ?? 1 });
 }
 
-function liveRow(entry: Entry, card: CardEvent, now: number): AskRow {
+function liveRow(entry: EntryLine, card: CardEvent, now: number): AskRow {
   const { id, resource, threadKey, kind, by, channel, text } = entry.ask;
   const { askedAt, admittedAt, tries } = entry;
-  const shown = { id, resource, threadKey, kind, by, channel, text: text.slice(0, SHOWN_CHARS) };
+  const shown = { id, resource, threadKey, kind, by, channel, text };
   return { ...shown, askedAt, admittedAt, tries, card, says: cardWords(card, now) };
 }
 
@@ -61,8 +58,8 @@ export const runs: Handler = async ({ front, given }) => {
   const { desk } = front;
   const { before, limit, resource } = parsed(runsQuerySchema, given);
   const query = { limit, ...(before === undefined ? {} : { before }), ...(resource === undefined ? {} : { resource }) };
-  const [{ entries }, { runs: ended, next }] = await Promise.all([
-    desk.steady.once((ledger) => ledger.entries()),
+  const [{ entries, unreadable }, { runs: ended, next }] = await Promise.all([
+    desk.steady.once((ledger) => ledger.look()),
     desk.steady.once((ledger) => ledger.history(query)),
   ]);
   const now = desk.parts.clock.now();
@@ -72,6 +69,7 @@ export const runs: Handler = async ({ front, given }) => {
   const list: RunList = {
     now,
     live: live.map((entry) => liveRow(entry, liveCard(desk, entry, standing), now)),
+    unreadable,
     ended: ended.map((row) => endedRow(row, now)),
     next,
   };
@@ -88,7 +86,7 @@ export function cardOfRun(desk: Desk, { entry, position, ended, card }: LedgerRu
   if (entry.state !== "queued") return card ?? desk.cards.last(entry.ask.id) ?? cardOfEntry(entry);
   const closed = desk.doors.closed(entry.ask.resource);
   const quietBy = closed === null ? null : desk.doors.quietBy(closed);
-  const behind = desk.told.get(entry.ask.id) === "thread" ? "thread" : "queue";
+  const behind = desk.told.get(entry.ask.id)?.behind === "thread" ? "thread" : "queue";
   return queuedCard(entry, { closed, quietBy, behind, position });
 }
 

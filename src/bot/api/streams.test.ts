@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { REAL } from "#core/budgets.ts";
-import { SECOND } from "#core/time.ts";
+import { CLOCK, REAL } from "#core/budgets.ts";
 import { cardEventSchema, outputEventSchema, type OutputEvent } from "#wire/bot.ts";
 import { jsonOf } from "#wire/parse.ts";
 import { asked, born, request, World, type Living } from "../botForTests.ts";
@@ -138,19 +137,27 @@ test("the output of no run, or from no offset, is refused before anything is str
   assert.equal((await request(living, "GET /runs/nobody-known/output?out=-1")).status, 400);
 });
 
-test("a card that says the same is told once, however often a stream looks", async () => {
-  const world = new World();
-  const living = await born(world);
-  world.server.drain("person-1", 60);
-  await world.clock.settle();
-  const one = await asked(living, "one");
-  const stream = await follow(living, `/runs/${one.id}/output`);
-  await world.clock.advance(20 * SECOND);
-  assert.equal(stream.events.length, 1);
-  await request(living, `POST /runs/${one.id}/stop`, { body: { key: "stop-1" } });
-  await world.clock.settle();
-  assert.deepEqual(
-    stream.events.map(({ event }) => event),
-    ["card", "card", "end"],
-  );
-});
+for (const [says, deploy] of [
+  ["under a person's drain", false],
+  ["under a deploy that waits for nobody, and pulses", true],
+] as const)
+  test(`a card that says the same is told once, however often a stream looks: ${says}`, async () => {
+    const world = new World();
+    const living = await born(world);
+    world.server.drain("drain-1", 65, deploy);
+    await world.clock.settle();
+    const one = await asked(living, "one");
+    const stream = await follow(living, `/runs/${one.id}/output`);
+    for (let pulses = 0; pulses < 4; pulses += 1) {
+      await world.clock.advance(CLOCK.pulseMs);
+      world.server.drain("drain-1", 60, deploy);
+      await world.clock.settle();
+    }
+    assert.equal(stream.events.length, 1);
+    await request(living, `POST /runs/${one.id}/stop`, { body: { key: "stop-1" } });
+    await world.clock.settle();
+    assert.deepEqual(
+      stream.events.map(({ event }) => event),
+      ["card", "card", "end"],
+    );
+  });

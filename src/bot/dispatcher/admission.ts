@@ -1,12 +1,12 @@
 // The third stage, and the one question of everyone: may it start now? The bot brings what it knows of the doors, the
 // ledger answers in one step with the run's row: admitted, or queued behind door, thread or queue.
 
-import type { Ask, Entry } from "#core/ask.ts";
+import type { Ask, EntryLine } from "#core/ask.ts";
 import type { Closed } from "#core/door.ts";
 import type { Doors as DoorsAsked } from "#core/ledger.ts";
 import type { LedgerAskAnswer } from "#wire/ledger.ts";
 import { queuedCard } from "../cards.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk, Told } from "./desk.ts";
 
 /** What the ledger decided, and what closed the door as it was asked. */
 export interface Admission {
@@ -17,28 +17,45 @@ export interface Admission {
 /** The doors as the ledger is told of them. */
 export function doorsFor({ parts, number }: Desk, closed: Closed | null): DoorsAsked {
   const { leases, longestLeaseMs } = parts.budgets;
-  return { generation: number, open: closed === null, leaseMs: longestLeaseMs, leases };
+  return {
+    generation: number,
+    open: closed === null,
+    closedBy: closed?.drainId ?? null,
+    leaseMs: longestLeaseMs,
+    leases,
+  };
 }
 
-/** Tells a queued ask what it waits for: once under a drain, which the ledger notes, and once where it is something else. */
+/** What is told of a wait: of a drain also whether the last run in flight ends it, or the bound of a swap. */
+function toldOf({ closed, behind }: { readonly closed: Closed | null; readonly behind: Told["behind"] }): Told {
+  if (closed === null) return { key: behind, drainId: null, behind };
+  const { drainId, endsQuiet } = closed;
+  return { key: `${drainId} ${endsQuiet ? "quiet" : "bound"}`, drainId, behind };
+}
+
+/**
+ * Tells a queued ask what it waits for: once under a drain, which the ledger notes, once more where its end is another one,
+ * and once where it waits for something else.
+ */
 export function tellQueued(
   desk: Desk,
-  entry: Entry,
+  entry: EntryLine,
   wait: { readonly closed: Closed | null; readonly behind: "thread" | "queue"; readonly position: number },
 ): void {
   const { doors, cards, outbox, number, told } = desk;
   const { id } = entry.ask;
-  const drainId = wait.closed?.drainId ?? null;
-  const key = drainId ?? wait.behind;
+  const tells = toldOf(wait);
+  const { drainId } = tells;
   const last = cards.last(id);
   const said = told.get(id);
   // What an earlier bot told counts until this one has told something itself.
-  const isKnown = said === key || (said === undefined && drainId !== null && entry.toldOf === drainId);
-  told.set(id, key);
+  const isKnown = said?.key === tells.key || (said === undefined && drainId !== null && entry.toldOf === drainId);
+  told.set(id, tells);
   if (isKnown && (last === undefined || last.state === "queued")) return;
   const quietBy = wait.closed === null ? null : doors.quietBy(wait.closed);
   cards.tell(queuedCard(entry, { ...wait, quietBy }));
-  if (drainId !== null) outbox.post((ledger) => ledger.told({ id, generation: number, drainId }));
+  if (drainId !== null && said?.drainId !== drainId)
+    outbox.post((ledger) => ledger.told({ id, generation: number, drainId }));
 }
 
 /** Asks the ledger. The door is read in the very step in which the question leaves, and the caller counts it as in flight. */

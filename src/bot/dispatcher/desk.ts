@@ -10,6 +10,13 @@ import type { Steady } from "../steady.ts";
 import type { Wakes } from "../wakes.ts";
 import type { Repositories } from "./repositories.ts";
 
+/** What a queued ask was told: a drain in one of its two ways to end, or else its thread or its turn. */
+export interface Told {
+  readonly key: string;
+  readonly drainId: string | null;
+  readonly behind: "thread" | "queue";
+}
+
 export interface Desk {
   readonly parts: BotParts;
   /** The bot's number in the ledger: the fencing token of all that it writes, and its generation at the fleet. */
@@ -20,8 +27,8 @@ export interface Desk {
   readonly runs: Runs;
   readonly cards: Cards;
   readonly wakes: Wakes;
-  /** What each queued ask was told that it waits for: a drain's id, or thread or queue. */
-  readonly told: Map<string, string>;
+  /** What each queued ask was told that it waits for. */
+  readonly told: Map<string, Told>;
   readonly repositories: Repositories;
 }
 

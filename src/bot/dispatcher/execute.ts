@@ -7,7 +7,7 @@ import { formatDuration } from "#core/time.ts";
 import type { Attached } from "#client/attach.ts";
 import { execute as follow, type Hold, type Verdict, type WorkEvents } from "#client/execution.ts";
 import { runningCard, stoppingCard, waitingCard } from "../cards.ts";
-import { commandsOf, environmentOf, processIdOf, type Commands } from "../harness/command.ts";
+import { commandsOf, environmentOf, processIdOf, whyTooLarge, type Commands } from "../harness/command.ts";
 import { OutputBook } from "../harness/output.ts";
 import type { LiveRun } from "../runs.ts";
 import { Delivery } from "./delivery.ts";
@@ -109,7 +109,9 @@ function startable({ parts }: Desk, { ask }: LiveRun["entry"]): Startable {
   if (kind === undefined) return { kind: "missing", why: `no kind is called "${ask.kind}" any more` };
   const found = parts.secrets.of(ask.kind, kind);
   if (found.kind === "missing") return found;
-  return { kind: "startable", commands: commandsOf(ask, kind), env: environmentOf(ask, found.env) };
+  const [commands, env] = [commandsOf(ask, kind), environmentOf(ask, found.env)];
+  const tooLarge = whyTooLarge(commands, env);
+  return tooLarge === null ? { kind: "startable", commands, env } : { kind: "missing", why: tooLarge };
 }
 
 const FOLLOWED_ONLY = { command: [], resume: null, env: {} } as const;

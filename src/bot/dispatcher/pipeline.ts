@@ -2,7 +2,7 @@
 // seal. Each stage is a file. A run that is not this bot's any more is left where it stands, at whichever stage it was.
 
 import type { Entry } from "#core/ask.ts";
-import { formatDuration } from "#core/time.ts";
+import { formatDuration, type Instant } from "#core/time.ts";
 import type { Verdict } from "#client/execution.ts";
 import type { AskBody } from "#wire/bot.ts";
 import { STOPPED_WAITING } from "#wire/ledgerAnswers.ts";
@@ -19,11 +19,19 @@ import { resolve } from "./resolve.ts";
 import { seal } from "./seal.ts";
 import { writeUp } from "./writeUp.ts";
 
-/** Notes the wait of an ask that met a drain, however it ends; told again, as after a roll, it is the same note. */
-export function noteDrainWait(desk: Desk, { ask, askedAt, toldOf }: Entry, until: number): void {
-  if (toldOf === null) return;
-  const ms = Math.max(0, until - askedAt);
-  note(desk, ask.id, "drain_wait", { text: `waited ${formatDuration(ms)} for drain ${toldOf}`, ms });
+/** The drain that an ask met. What this bot has told it need not be the ledger's yet, and older ledgers know of nothing else. */
+const metBy = ({ told }: Desk, { ask, metDrain, toldOf }: Entry): string | null =>
+  metDrain ?? toldOf ?? told.get(ask.id)?.drainId ?? null;
+
+/**
+ * Notes the wait of an ask that met a drain, until it was let in or, where it never was, until it ended; told again, as after
+ * a roll, it is the same note. It is told before the card of an end: what is heard of that says that this was heard.
+ */
+export function noteDrainWait(desk: Desk, entry: Entry, endedAt: Instant): void {
+  const met = metBy(desk, entry);
+  if (met === null) return;
+  const ms = Math.max(0, (entry.admittedAt ?? endedAt) - entry.askedAt);
+  note(desk, entry.ask.id, "drain_wait", { text: `waited ${formatDuration(ms)} for drain ${met}`, ms });
 }
 
 /** What an attach refused by a drain came to: it waits again, or a stop that was said meanwhile has ended it. */
@@ -32,9 +40,8 @@ function sentBack(desk: Desk, { answer }: Extract<Provisioned, { kind: "returned
   if (kind === "queued")
     return tellQueued(desk, entry, { closed: desk.doors.closed(entry.ask.resource), behind: "queue", position });
   const { verdict } = STOPPED_WAITING;
+  noteDrainWait(desk, entry, now);
   desk.cards.tell(endedCard(entry, desk.cards.last(entry.ask.id), { verdict, at: now }));
-  const closed = desk.doors.closed(entry.ask.resource);
-  noteDrainWait(desk, { ...entry, toldOf: entry.toldOf ?? closed?.drainId ?? null }, now);
 }
 
 async function over(desk: Desk, run: LiveRun, end: Extract<Provisioned, { kind: "over" }>): Promise<void> {
@@ -46,9 +53,8 @@ async function over(desk: Desk, run: LiveRun, end: Extract<Provisioned, { kind: 
 /** Walks a run through its stages; answers whether it is over here: ended, or back in the queue. */
 async function walk(desk: Desk, run: LiveRun): Promise<boolean> {
   const provisioned = await provision(desk, run);
-  const { admittedAt } = run.entry;
   const isPast = provisioned.kind === "attached" || provisioned.kind === "over";
-  if (isPast && admittedAt !== null) noteDrainWait(desk, run.entry, admittedAt);
+  if (isPast) noteDrainWait(desk, run.entry, desk.parts.clock.now());
   switch (provisioned.kind) {
     case "left":
       return false;
@@ -75,6 +81,7 @@ async function walk(desk: Desk, run: LiveRun): Promise<boolean> {
 async function broken(desk: Desk, run: LiveRun, error: unknown): Promise<boolean> {
   if (error instanceof NotOurs) throw error;
   desk.parts.log("error", "a run met an error of the bot's own", { id: run.id, error });
+  noteDrainWait(desk, run.entry, desk.parts.clock.now());
   const verdict: Verdict = { kind: "failed", why: "an error inside the bot; see its log" };
   await release(desk, run, true);
   await seal(desk, run, verdict, "");
@@ -82,20 +89,23 @@ async function broken(desk: Desk, run: LiveRun, error: unknown): Promise<boolean
 }
 
 async function live(desk: Desk, run: LiveRun): Promise<void> {
-  let isOver = false;
+  let isLeft = true;
   try {
-    isOver = await walk(desk, run).catch((error: unknown) => broken(desk, run, error));
+    isLeft = !(await walk(desk, run).catch((error: unknown) => broken(desk, run, error)));
   } catch (error) {
-    const level = error instanceof NotOurs ? "info" : "error";
+    const isUnreadable = error instanceof NotOurs && error.isUnreadable;
+    const level = error instanceof NotOurs && !isUnreadable ? "info" : "error";
     desk.parts.log(level, "a run is left as it is", { id: run.id, error });
+    // A ledger that can read its record again gives it to this bot, which then goes on with it.
+    isLeft = !isUnreadable;
   } finally {
-    desk.runs.drop(run, !isOver);
+    desk.runs.drop(run, isLeft);
   }
 }
 
 /** Takes a run in hand that the ledger says is this bot's; nothing when it is in hand, or nothing is taken any more. */
 export function start(desk: Desk, entry: Entry): void {
-  const run = desk.runs.take(entry);
+  const run = desk.runs.take({ ...entry, metDrain: metBy(desk, entry) });
   if (run !== undefined) void live(desk, run);
 }
 

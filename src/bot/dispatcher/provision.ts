@@ -68,7 +68,9 @@ async function refused(desk: Desk, run: LiveRun, error: unknown, version: number
   if (known !== null && !isInFlight) {
     desk.doors.met(run.resource, known, version);
     const { id } = run;
-    const answer = await desk.steady.do((ledger) => ledger.giveBack({ id, generation: desk.number }));
+    const answer = await desk.steady.do((ledger) =>
+      ledger.giveBack({ id, generation: desk.number, closedBy: known.id }),
+    );
     return { kind: "returned", answer };
   }
   const code = problemIn(error)?.code;

@@ -258,6 +258,24 @@ test("a kind that is gone, or wants what is not there any more, starts nothing a
   assert.equal(world.container.processes.length, 0);
 });
 
+test("an ask of an older build that is more than a process takes starts nothing, and says how much it is", async () => {
+  const world = new World();
+  const living = await born(world);
+  const ask = world.ledger.ask.bind(world.ledger);
+  world.ledger.ask = async (body) => {
+    const answer = await ask(body);
+    if (answer.kind !== "admitted") return answer;
+    const { entry } = answer;
+    return { ...answer, entry: { ...entry, ask: { ...entry.ask, text: "漢".repeat(45_000) } } };
+  };
+  const { id } = await asked(living, "go");
+  await world.clock.settle();
+  const { ended } = await world.ledger.run(id);
+  assert.equal(ended?.verdict.ending, "notStarted");
+  assert.match(ended.verdict.why ?? "", /^an argument or a variable of it has 135014 bytes/);
+  assert.deepEqual([world.container.processes.length, world.server.registered.size], [0, 0]);
+});
+
 test("an error of the bot's own ends the run it was met in, says so, and nothing else", async () => {
   const world = new World();
   const living = await born(world);

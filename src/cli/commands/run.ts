@@ -68,7 +68,7 @@ export function addRun(program: Command, cli: Cli): void {
     .argument("<command...>", "after --: the command and its arguments")
     .usage("<repo> [options] -- <command...>")
     .option("--thread <key>", "the thread that the work belongs to; its branch goes on where an earlier run left it")
-    .option("--lease <span>", "how long the run may live, such as 45m; waiting for the fleet counts")
+    .option("--lease <span>", "how long the run may live, such as 45m; its wait for the fleet counts")
     .option("--kind <kind>", "a kind of tidegate.jsonc, whose lease is used", "shell")
     .option("--ref <ref>", "the branch, tag or commit to begin at")
     .option("--resume <line>", "the shell line that goes on after the container was replaced")

@@ -1,6 +1,7 @@
 // What a run says on stderr, each as one line of tidegate's own.
 
 import { clockOf, hourMinuteOf, formatDuration, type Instant, type Ms } from "#core/time.ts";
+import { waitedWords } from "#core/waitWords.ts";
 import type { Attached, WaitNote } from "#client/attach.ts";
 import { LIMIT } from "#core/budgets.ts";
 import type { TransportNote, Verdict } from "#client/execution.ts";
@@ -21,7 +22,7 @@ export function waitWords(note: WaitNote, now: Instant): string {
 
 /** The opening line of a run that waited. */
 export function openingWords({ wokeAfterMs }: Attached): string {
-  return `after waiting ${Math.floor(wokeAfterMs / 1_000)}s for the resident`;
+  return waitedWords(wokeAfterMs);
 }
 
 /** That the run has started: its name, its place and its lease. */

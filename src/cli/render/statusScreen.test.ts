@@ -144,7 +144,7 @@ const queuedRows = (count: number): AskRow[] =>
   });
 
 test("inv. 14: what the bot has queued is on the screen, by repository and in order, and a bot that cannot be read is unknown", () => {
-  const list = { now: NOW, live: queuedRows(12), ended: [], next: null };
+  const list = { now: NOW, live: queuedRows(12), unreadable: [], ended: [], next: null };
   const view: StatusView = { ...read({ residents: [residentRow()] }), bot: { kind: "read", url: "http://bot", list } };
   const text = statusScreen(view, NOW).join("\n");
   assert.match(text, /^bot {7}0 in flight, 12 queued {3}http:\/\/bot$/m);

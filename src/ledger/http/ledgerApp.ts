@@ -6,6 +6,7 @@ import { PROTOCOL } from "#core/preflight.ts";
 import type { Scope } from "#core/scopes.ts";
 import { problemIn, problemOf, raise } from "#wire/errors.ts";
 import * as wire from "#wire/ledger.ts";
+import { entriesQuerySchema } from "#wire/ledgerLook.ts";
 import { LEDGER_ROUTES, LEDGER_ROUTE_NAMES, type LedgerRouteName } from "#wire/ledgerRoutes.ts";
 import { parseWith } from "#wire/parse.ts";
 import { ledgerOf, type Answer, type LedgerPort } from "../port.ts";
@@ -56,7 +57,10 @@ const HANDLERS: Readonly<Record<Exclude<LedgerRouteName, "healthz">, Handler>> =
   },
   note: route(wire.noteBodySchema, (ledger, body) => ledger.note(body)),
   told: route(wire.toldBodySchema, (ledger, body) => ledger.told(body)),
-  entries: ({ ledger }) => ledger((port) => port.entries()),
+  entries: ({ given, ledger }) => {
+    const { brief } = parsed(entriesQuerySchema, given);
+    return brief === undefined ? ledger((port) => port.entries()) : ledger((port) => port.look());
+  },
   history: route(wire.historyQuerySchema, (ledger, query) => ledger.history(query)),
   run: route(wire.runQuerySchema, (ledger, { id }) => ledger.run(id)),
   outputFrom: route(wire.outputQuerySchema, (ledger, query) => ledger.outputFrom(query)),

@@ -19,10 +19,10 @@ import { judgedInbox } from "./said.ts";
 export const BOT_INVARIANTS: Readonly<Record<string, string>> = {
   "7": "an id that is over never closes again, at the registry or at the bot",
   "8": "a waiting ask starts once what held it back is over, and never through a closed door",
-  "9": "an ask is not stuck: what may start, and what nobody has in hand, is taken up",
   "12": "every ask is dispatched exactly once, or ended with a cause",
   "13": "the bot's door is open again within the pulse bound, whoever dies",
   "14": "every wait is on its card, with its cause",
+  stuck: "no ask is stuck: what may start, and what nobody has in hand, is taken up",
   order: "asks of one repository start in the order of arrival, of those that may start",
   thread: "one live run a thread",
   beside: "no process of a run is started beside another one of it",
@@ -90,13 +90,13 @@ function stuck(model: BotModel, bot: Bot, part: LedgerPart): Broken | null {
     if (isLive(entry)) {
       const isMine = entry.holder === number && entry.state !== "handedOff";
       if (isMine && runOf(bot, id) === undefined)
-        return broken("9", `${id} is bot ${number}'s, which does not know it`);
+        return broken("stuck", `${id} is bot ${number}'s, which does not know it`);
       continue;
     }
     if (isHeldElsewhere(entries, cellOf(resource), number)) continue;
     const isFree = !entries.some((one) => isLive(one) && one.ask.threadKey === threadKey);
     const isOpen = closingRaw(doorsIn(model, bot), cellOf(resource)).length === 0 || isChildIn(part.store, entry.ask);
-    if (isFree && isOpen) return broken("9", `${id} may start, and bot ${number} rests`);
+    if (isFree && isOpen) return broken("stuck", `${id} may start, and bot ${number} rests`);
   }
   return null;
 }

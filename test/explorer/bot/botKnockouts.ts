@@ -70,8 +70,8 @@ const newcomersGoFirst = without({
 });
 
 const comesBackLast = without({
-  returnStep: (store, id, generation) => {
-    const { store: back, found } = SHIPPED_BOT.returnStep(store, id, generation);
+  returnStep: (store, id, generation, closedBy) => {
+    const { store: back, found } = SHIPPED_BOT.returnStep(store, id, generation, closedBy);
     const last = withEntries(back, (entry) => (entry.ask.id === id ? { ...entry, place: back.nextPlace } : entry));
     return { store: { ...last, nextPlace: back.nextPlace + 1 }, found };
   },
@@ -122,6 +122,10 @@ const copiesHaveNoPulse = without({
     const drains = [{ ...answer.drain, phaseUntil: null }];
     return { ...answer, book: { ...answer.book, drains } };
   },
+});
+
+const renewalsForgetWhatIsOver = without({
+  copyBefore: (copy, _, fleet) => (fleet.length > 0 ? { ...copy, drains: [] } : copy),
 });
 
 const copiesNeverFall = without({ settleCopy: (copy) => copy });
@@ -237,7 +241,7 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     guard: "a part of a run in flight that passes the door",
     core: childrenWait,
     world: "child",
-    invariant: "9",
+    invariant: "stuck",
     steps: 17,
     telling: /^bot 1 ask k: queued$/,
   },
@@ -269,7 +273,7 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     guard: "a run at the door that is taken over there",
     core: takenOverAtWork,
     world: "killed",
-    invariant: "9",
+    invariant: "stuck",
     steps: 16,
     telling: /^bot 2 return [ar]: not held$/,
   },
@@ -280,6 +284,14 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     invariant: "13",
     steps: 5,
     telling: /^the deploy closes bot 1/,
+  },
+  {
+    guard: "what is over in the copy, whoever else is renewed",
+    core: renewalsForgetWhatIsOver,
+    world: "pulse",
+    invariant: "7",
+    steps: 15,
+    telling: /^a late renewal of d1 reaches bot 1: created$/,
   },
   {
     guard: "a copy that falls by the registry's word",
@@ -301,7 +313,7 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     guard: "a hold that closes its own repository",
     core: oneHoldClosesAll,
     world: "holds",
-    invariant: "9",
+    invariant: "stuck",
     steps: 18,
     telling: /^the deploy lifts d1: lifted$/,
   },

@@ -33,6 +33,7 @@ export const SHIPPED_BOT = {
   metOf: door.metOf,
   nextOpening: door.nextOpening,
   settleCopy: door.settleCopy,
+  copyBefore: door.copyBefore,
   copyDrain: drain.decideDrain,
   copyLift: drain.decideLift,
   decideDrain: drain.decideDrain,

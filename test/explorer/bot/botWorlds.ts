@@ -123,6 +123,12 @@ const BOTS_AFTER_BOTS: readonly BotWorld[] = [
     { deploys: ["d1"], kill: true, time: true, ...SWIFT },
   ),
   botWorld(
+    "rolled",
+    "a deploy that hands a run off from bot to bot, each killed anywhere, its deployer dead anywhere and late, time to every end",
+    { askers: [LONG], generations: 3, begins: SERVES },
+    { deploys: ["d1"], rolls: "handoff", kill: true, time: true, late: true, ...SWIFT },
+  ),
+  botWorld(
     "slow",
     "bots that stand still and go on behind the next one, and write still",
     { askers: [LONG, A], generations: 2, begins: SERVES },

@@ -47,7 +47,7 @@ export function judgedDoor(doors: Doors, cell: 0 | 1, closed: Closed | null): Br
   const door = `the door of R${cell + 1} is taken for`;
   if (closed === null && by !== undefined) return broken("8", `${door} open, and ${by} closes it`);
   if (closed !== null && by === undefined)
-    return broken("9", `${door} closed by ${closed.drainId}, and nothing closes it`);
+    return broken("stuck", `${door} closed by ${closed.drainId}, and nothing closes it`);
   return null;
 }
 
@@ -87,7 +87,8 @@ function settled(model: BotModel, doors: Doors): Doors {
 /** `POST /drain` on the bot: its copy, created or renewed. */
 export function drained(model: BotModel, bot: Bot, ask: DrainAsk): Closing {
   const doors = doorsIn(model, bot);
-  const answer = model.core.copyDrain(drainBookOf(doors.copy), ask, 0);
+  const copy = model.core.copyBefore(drainBookOf(doors.copy), ask.id, fleetOf(doors), 0);
+  const answer = model.core.copyDrain(copy, ask, 0);
   if (answer.kind !== "created" && answer.kind !== "renewed") return { bot, kind: answer.kind, broken: null };
   const after = withCopy(model, doors, answer.book);
   const next = withDoors(model, bot, settled(model, after.doors));

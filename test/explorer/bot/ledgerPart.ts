@@ -67,6 +67,7 @@ function canonicalEntry(entry: Entry, by: Ms): Entry {
     })),
     delivered,
     toldOf,
+    metDrain: null,
   };
 }
 

@@ -91,7 +91,10 @@ export function pumpOn(model: BotModel, bot: Bot, look: Look, { gone, more }: Di
   return pumpOn(model, tellLeft(model, bot, look, waiting), rest, NOBODY);
 }
 
-/** What a look found is taken up: runs whose answer was lost, what was said to runs in hand, who is free of a silent bot. */
+/**
+ * What a look found is taken up: runs whose answer was lost, what was said to runs in hand, who is free of a silent bot. The
+ * bot asks for each of these whole and judges that again, as it would a look that was answered then: here it is one step.
+ */
 function adopted(model: BotModel, bot: Bot, entries: readonly Entry[], number: number): Bot {
   const { core } = model;
   return entries.filter(isLive).reduce((rest, entry) => {

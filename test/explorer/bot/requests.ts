@@ -114,7 +114,7 @@ function dispatch(model: BotModel, part: LedgerPart, { bot, number }: Who): Made
 
 /** As the ledger answers it: what was sent back before is answered again. */
 function giveBack(model: BotModel, part: LedgerPart, number: number, id: string): Made<Answer> {
-  const { store, found: back } = model.core.returnStep(part.store, id, number);
+  const { store, found: back } = model.core.returnStep(part.store, id, number, null);
   const entry = entryOf(store, id);
   if (back === null)
     return { part, answer: entry?.state === "queued" ? { of: "returned", kind: "queued", entry } : UNHELD };
