@@ -87,6 +87,7 @@ const LIMIT_SAYS: Readonly<Record<keyof typeof LIMIT, string>> = {
 const REAL_SAYS: Readonly<Record<keyof typeof REAL, string>> = {
   connectMs: "to a connection on this machine",
   requestMs: "a request on this machine",
+  leaveMs: "how long a bot that ends waits for what it is about, and as long again for its hand-off",
   sealAskMs: "one resident's answer to a seal or a fresh look",
   processGoneMs: "for a killed process to be gone",
   startMs: "for workerd or a container to answer",

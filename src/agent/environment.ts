@@ -38,10 +38,11 @@ export function runEnvironment(
     ...allowed(around),
     PATH: pathOf(around),
     ...around.imageEnv,
+    // Who starts a process for a run names the run; a process that is nobody else's is its own.
+    TIDEGATE_RUN: run.id,
     ...given,
     [MARK]: `${around.containerMark}:${run.slug}:${run.id}`,
     TIDEGATE_THREAD: run.thread,
-    TIDEGATE_RUN: run.id,
   };
 }
 

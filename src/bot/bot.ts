@@ -5,11 +5,11 @@ import { REAL } from "#core/budgets.ts";
 import type { Bearers } from "#node/tokens.ts";
 import { botApp } from "./api/botApp.ts";
 import { Beat } from "./beat.ts";
-import { Cards, endedCard } from "./cards.ts";
+import { Cards } from "./cards.ts";
 import { Doors } from "./doors.ts";
 import type { Desk } from "./dispatcher/desk.ts";
-import { noteDrainWait } from "./dispatcher/pipeline.ts";
 import { Repositories } from "./dispatcher/repositories.ts";
+import { tellEnd } from "./ends.ts";
 import { Outbox } from "./outbox.ts";
 import type { BotParts } from "./parts.ts";
 import { Queue } from "./queue.ts";
@@ -30,13 +30,11 @@ export interface Bot {
 }
 
 /** Ends that the last bot wrote and did not live to tell are told now. */
-async function tellEnds({ steady, cards, ...desk }: Desk): Promise<void> {
-  const { runs } = await steady.do((ledger) => ledger.history({}));
+async function tellEnds(desk: Desk): Promise<void> {
+  const { runs } = await desk.steady.do((ledger) => ledger.history({}));
   for (const { id } of runs.toReversed()) {
-    const { entry, ended, card } = await steady.do((ledger) => ledger.run(id));
-    if (ended === null || card?.state === "ended") continue;
-    noteDrainWait({ steady, cards, ...desk }, entry, ended.endedAt);
-    cards.tell(endedCard(entry, card ?? undefined, { verdict: ended.verdict, at: ended.endedAt }));
+    const run = await desk.steady.do((ledger) => ledger.run(id));
+    if (run.card?.state !== "ended") tellEnd(desk, run);
   }
 }
 

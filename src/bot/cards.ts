@@ -107,6 +107,16 @@ export class Cards {
     return this.#last.get(id);
   }
 
+  /** Whose newest card says that it waits to be let in. */
+  get queued(): string[] {
+    return [...this.#last.values()].filter(({ state }) => state === "queued").map(({ id }) => id);
+  }
+
+  /** Nothing more can be said of this one. */
+  forget(id: string): void {
+    this.#last.delete(id);
+  }
+
   /** Takes up a card that an earlier bot told. */
   recall(event: CardEvent): void {
     if (!this.#last.has(event.id)) this.#last.set(event.id, event);

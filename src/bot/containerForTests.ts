@@ -67,6 +67,12 @@ export class Container {
     for (const process of this.processes) if (process.end === null) this.finish(process, { cause: "lost", exit: null });
   }
 
+  /** The container goes with everything that it knew of its processes. */
+  forget(bootId: string): void {
+    this.replace(bootId);
+    this.processes.length = 0;
+  }
+
   /** Every stream breaks where it is; the processes go on. */
   cut(): void {
     for (const breaks of this.#streams) breaks();

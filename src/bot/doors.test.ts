@@ -198,20 +198,33 @@ test("what a refused attach taught holds its own door for a poll, unless the reg
   const at = scene();
   const { doors } = await doorsOf(at);
   const until = at.clock.now() + 60 * MINUTE;
-  doors.met(APP, { ...known, id: "deploy-1", until }, doors.version);
+  doors.met({ resource: APP, parent: null }, { ...known, id: "deploy-1", until }, doors.version);
   assert.equal(doors.closed(APP)?.drainId, "deploy-1");
   assert.equal(doors.closed("repo:local/web"), null);
   await at.clock.advance(CLOCK.pollMs);
   assert.equal(doors.closed(APP), null);
-  doors.met(APP, { ...known, id: "deploy-1", until }, doors.version);
+  doors.met({ resource: APP, parent: null }, { ...known, id: "deploy-1", until }, doors.version);
   at.server.tell();
   await at.clock.settle();
   assert.equal(doors.closed(APP), null, "the registry says that nothing closes it");
   const asked = doors.version;
   at.server.tell();
   await at.clock.settle();
-  doors.met(APP, { ...known, id: "deploy-1", until }, asked);
+  doors.met({ resource: APP, parent: null }, { ...known, id: "deploy-1", until }, asked);
   assert.equal(doors.closed(APP), null, "its word is newer than the refusal");
+});
+
+test("a part of a run in flight passes a drain, and no swap; refused, it waits for a poll", async () => {
+  const at = scene();
+  const { doors } = await doorsOf(at);
+  at.server.drain("person-1", 60);
+  await at.clock.settle();
+  assert.deepEqual([doors.closed(APP)?.drainId, doors.passesChild(APP)], ["person-1", true]);
+  doors.met({ resource: APP, parent: "run-1" }, { ...known, id: "person-1", until: 0 }, doors.version);
+  assert.equal(doors.passesChild(APP), false);
+  assert.equal(doors.passesChild("repo:local/web"), true);
+  await at.clock.advance(CLOCK.pollMs);
+  assert.equal(doors.passesChild(APP), true);
 });
 
 test("the first word of the registry is waited for, and not for ever", async () => {

@@ -1,12 +1,14 @@
 // What closes the bot's doors: its copy of a deploy's drain, in memory and with ends of its own, the fleet's drains as the
 // one watch tells them, and what a refused attach has taught. Whoever waits at a door is told at each change.
 
+import type { Ask } from "#core/ask.ts";
 import {
   closersOf,
   copyBefore,
   doorOf,
   metOf,
   nextOpening,
+  passesChild,
   settleCopy,
   type Closed,
   type DoorFacts,
@@ -116,6 +118,11 @@ export class Doors {
     return doorOf(this.#facts(resource), this.#now());
   }
 
+  /** Whether a part of a run in flight passes this door where it is closed. */
+  passesChild(resource: string): boolean {
+    return passesChild(this.#facts(resource), this.#now());
+  }
+
   /** Everything that closes it, what ends last first. */
   closers(resource: string): readonly Closed[] {
     return closersOf(this.#facts(resource), this.#now());
@@ -133,10 +140,10 @@ export class Doors {
     return this.#ports.watch.version;
   }
 
-  /** An attach that went out at this version was refused by a drain. */
-  met(resource: string, known: Known, version: number): void {
+  /** An attach of this ask that went out at this version was refused by a drain. */
+  met({ resource, parent }: Pick<Ask, "resource" | "parent">, known: Known, version: number): void {
     if (this.version !== version && this.#frame !== null) return this.#changed();
-    this.#met.set(resource, metOf(known, known.until, this.#now()));
+    this.#met.set(resource, metOf({ ...known, wasChild: parent !== null }, this.#now()));
     this.#changed();
   }
 

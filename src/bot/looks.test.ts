@@ -97,7 +97,7 @@ test("a run of this bot that cannot be read holds up nobody, and is taken in han
   await beat(world);
   assert.equal((await listed(living)).live.length, 2);
   assert.deepEqual(textsOf(world), ["two"]);
-  assert.ok(logOf(world, /a run that is this bot's cannot be read/).length > 0);
+  assert.ok(logOf(world, /what the ledger has of a run cannot be read/).length > 0);
   world.ledger.run = run;
   await beat(world);
   assert.deepEqual(textsOf(world), ["two", "one"]);
@@ -195,4 +195,30 @@ test("whoever begins behind a bot of many runs takes all of them over, whatever 
   await world.ledger.handOff(generation);
   const living = await born(world);
   assert.equal(living.bot.desk.runs.all.length, many);
+});
+
+test("a look is taken for whoever pokes at any instant around the end of the look before", async () => {
+  const world = new World();
+  const { bot } = await born(world);
+  const look = world.ledger.look.bind(world.ledger);
+  for (let offset = 0; offset < 60; offset += 1) {
+    let looks = 0;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    world.ledger.look = async () => {
+      looks += 1;
+      const answer = await look();
+      if (looks === 1) await promise;
+      return answer;
+    };
+    bot.queue.poke();
+    await world.clock.settle();
+    const late = promise.then(async () => {
+      for (let n = 0; n < offset; n += 1) await Promise.resolve();
+      bot.queue.poke();
+    });
+    resolve();
+    await late;
+    await world.clock.settle();
+    assert.equal(looks, 2, `after ${offset} steps`);
+  }
 });

@@ -21,7 +21,11 @@ export interface Said {
 export async function say(desk: Desk, queue: Queue, { id, key, kind, text }: Said): Promise<LedgerMessageAnswer> {
   const { steady, number, runs, cards } = desk;
   const answer = await steady.once((ledger) => ledger.say({ id, generation: number, key, kind, text }));
-  if (answer.entry === null) return answer;
+  if (answer.entry === null) {
+    // It is over, perhaps by this very message, whose first answer was lost: a look tells its card so.
+    queue.poke();
+    return answer;
+  }
   if (answer.kind === "ended") {
     const { verdict } = STOPPED_WAITING;
     noteDrainWait(desk, answer.entry, answer.now);

@@ -2,11 +2,13 @@
 // arrival a repository, one at its door at a time and as many behind it as make a workspace at once; each told its wait once.
 
 import type { Entry, EntryLine, SeenEntry } from "#core/ask.ts";
-import { LIMIT } from "#core/budgets.ts";
 import type { Instant } from "#core/time.ts";
+import type { LedgerRun } from "#wire/ledger.ts";
+import { Again } from "./again.ts";
 import { doorsFor, tellQueued } from "./dispatcher/admission.ts";
 import type { Desk } from "./dispatcher/desk.ts";
 import { start } from "./dispatcher/pipeline.ts";
+import { tellEnd } from "./ends.ts";
 import { isLedgerAway } from "./steady.ts";
 import { Waits } from "./waits.ts";
 
@@ -23,8 +25,7 @@ export class Queue {
   readonly #ports: QueuePorts;
   /** Who waits, and has waited under which drain. */
   readonly waits: Waits;
-  #looking: Promise<void> | null = null;
-  #again = false;
+  readonly #looks = new Again(() => this.#lookOnce());
   #stopped = false;
   #saidUnreadable: ReadonlySet<string> = new Set();
   readonly #letGo: (() => void)[] = [];
@@ -53,27 +54,22 @@ export class Queue {
   async end(): Promise<void> {
     this.#stopped = true;
     for (const letGo of this.#letGo) letGo();
-    await this.#looking;
+    await this.#looks.running;
   }
 
   /** Something may have changed: the ledger is looked at, once more after a look that is under way. */
   poke(): void {
-    if (this.#stopped) return;
-    this.#again = true;
-    this.#looking ??= this.#lookOn().finally(() => (this.#looking = null));
+    if (!this.#stopped) void this.#looks.ask();
   }
 
-  async #lookOn(): Promise<void> {
-    while (this.#again && !this.#stopped) {
-      this.#again = false;
-      try {
-        await this.#look();
-      } catch (error) {
-        // The ledger is away, or this bot is over: the next heartbeat looks again, or there is none.
-        this.waits.unread();
-        this.#ports.desk.parts.log("warn", "the queue cannot be looked at", { error });
-        return;
-      }
+  async #lookOnce(): Promise<void> {
+    if (this.#stopped) return;
+    try {
+      await this.#look();
+    } catch (error) {
+      // The ledger is away, or this bot is over: the next heartbeat looks again, or there is none.
+      this.waits.unread();
+      this.#ports.desk.parts.log("warn", "the queue cannot be looked at", { error });
     }
   }
 
@@ -84,12 +80,13 @@ export class Queue {
     const { entries, unreadable } = await desk.steady.once((ledger) => ledger.look());
     this.#sayUnreadable(unreadable);
     await this.#adopt(entries);
+    await this.#tellEnds(entries);
     const queued = entries.filter((entry) => !isLive(entry));
     this.waits.looked(entries);
     for (const id of desk.told.keys()) if (!this.waits.has(id) && !desk.runs.isTouched(id)) desk.told.delete(id);
     for (const resource of new Set(queued.map(({ ask }) => ask.resource))) {
       const mine = queued.filter(({ ask }) => ask.resource === resource);
-      const gone = this.#isHeldElsewhere(resource, entries) ? new Set<string>() : await this.#dispatch(resource, mine);
+      const gone = await this.#dispatch(resource, mine, this.#isHeldElsewhere(resource, entries));
       const left = mine.filter(({ ask }) => !gone.has(ask.id));
       this.#tell(resource, left, entries);
     }
@@ -118,7 +115,7 @@ export class Queue {
       const run = desk.runs.get(id);
       run?.reached(entry.delivered);
       if (run === undefined ? !this.#isLost(entry) : entry.said <= run.messages.length) continue;
-      const whole = await this.#whole(id);
+      const whole = await this.#whole(entry);
       // What was answered meanwhile is as new as this.
       if (whole === null) continue;
       if (run !== undefined) run.learn(whole);
@@ -126,15 +123,34 @@ export class Queue {
     }
   }
 
+  /** Who is known to have waited, and does so no more, has ended by a word whose answer was lost: its card says so. */
+  async #tellEnds(entries: readonly SeenEntry[]): Promise<void> {
+    const { desk } = this.#ports;
+    const known = new Set(entries.map(({ ask }) => ask.id));
+    for (const id of new Set([...desk.told.keys(), ...desk.cards.queued])) {
+      if (known.has(id) || desk.runs.get(id) !== undefined) continue;
+      const run = await this.#run(id);
+      if (run === null) desk.cards.forget(id);
+      else tellEnd(desk, run);
+    }
+  }
+
   /** One entry whole; null when it has ended, or cannot be read: that is its own and nobody else's trouble. */
-  async #whole(id: string): Promise<Entry | null> {
+  async #whole({ ask: { id, resource } }: EntryLine): Promise<Entry | null> {
+    const { runs } = this.#ports.desk;
+    const run = await this.#run(id);
+    if (run === null && runs.get(id) === undefined) runs.setAside(id, resource);
+    return run?.ended === null ? run.entry : null;
+  }
+
+  /** All that the ledger knows of one; null when it cannot be read. */
+  async #run(id: string): Promise<LedgerRun | null> {
     const { steady, parts } = this.#ports.desk;
     try {
-      const { entry, ended } = await steady.once((ledger) => ledger.run(id));
-      return ended === null ? entry : null;
+      return await steady.once((ledger) => ledger.run(id));
     } catch (error) {
       if (isLedgerAway(error)) throw error;
-      parts.log("error", "a run that is this bot's cannot be read", { id, error });
+      parts.log("error", "what the ledger has of a run cannot be read", { id, error });
       return null;
     }
   }
@@ -155,29 +171,26 @@ export class Queue {
   }
 
   /** Admits from one queue while its door is open and there is room behind it; answers whom. */
-  async #dispatch(resource: string, queued: readonly SeenEntry[]): Promise<Set<string>> {
+  async #dispatch(resource: string, queued: readonly SeenEntry[], isHeld: boolean): Promise<Set<string>> {
     const { runs } = this.#ports.desk;
     const gone = new Set<string>();
     while (gone.size < queued.length && !this.#stopped && !runs.isLetGo) {
-      const { count, atDoor } = runs.attaching(resource);
-      if (atDoor || count >= LIMIT.provisioningSlots) break;
-      const entry = await this.#next(
-        resource,
-        queued.filter(({ ask }) => !gone.has(ask.id)),
-      );
+      const waiting = queued.filter(({ ask }) => !gone.has(ask.id));
+      const entry = await this.#next(resource, waiting, !isHeld && runs.hasRoom(resource));
       if (entry === null) break;
       gone.add(entry.ask.id);
     }
     return gone;
   }
 
-  /** The next of a queue, in hand. A closed door lets in nobody but a part of a run in flight. */
-  #next(resource: string, waiting: readonly SeenEntry[]): Promise<Entry | null> {
+  /** The next of a queue, in hand. Where its door is closed, or somebody stands there, only a part of a run in flight may be. */
+  #next(resource: string, waiting: readonly SeenEntry[], hasRoom: boolean): Promise<Entry | null> {
     const { desk } = this.#ports;
     return desk.runs.admitting(async () => {
-      const closed = desk.doors.closed(resource);
-      if (closed !== null && waiting.every(({ ask }) => ask.parent === null)) return null;
-      const body = { resource, doors: doorsFor(desk, closed) };
+      const isOpen = desk.doors.closed(resource) === null;
+      const passes = (isOpen || desk.doors.passesChild(resource)) && waiting.some(({ ask }) => ask.parent !== null);
+      if (!(isOpen && hasRoom) && !passes) return null;
+      const body = { resource, doors: doorsFor(desk, resource) };
       const { entry } = await desk.steady.once((ledger) => ledger.dispatch(body));
       if (entry !== null) {
         this.waits.started(entry.ask.id);

@@ -2,6 +2,7 @@
 // whoever was just let in; nothing new is taken in hand once the bot lets go of what it has.
 
 import type { Entry, Message } from "#core/ask.ts";
+import { LIMIT } from "#core/budgets.ts";
 import { undelivered } from "#core/ledger.ts";
 
 /** Where a run is on its way: at the resident's door, behind it while its workspace is made, at work, or ending. */
@@ -15,6 +16,7 @@ export class LiveRun {
   #stage: Stage = "door";
   #messages: readonly Message[];
   #delivered: number;
+  #isRead: boolean;
   #isNews: () => void = () => undefined;
   readonly #moved: () => void;
 
@@ -23,6 +25,7 @@ export class LiveRun {
     this.#moved = moved;
     this.#messages = entry.messages;
     this.#delivered = entry.delivered;
+    this.#isRead = entry.reading !== null;
     this.#heedStop();
   }
 
@@ -48,6 +51,11 @@ export class LiveRun {
     return this.#delivered;
   }
 
+  /** Whether the ledger knows of a process of it. */
+  get isRead(): boolean {
+    return this.#isRead;
+  }
+
   /** It is further on its way. */
   move(stage: Stage): void {
     if (this.#stage === stage) return;
@@ -60,8 +68,9 @@ export class LiveRun {
     this.#isNews = listener;
   }
 
-  /** Takes what an answer of the ledger tells of its messages; answers come in any order, and messages are only added. */
-  learn({ messages, delivered }: Pick<Entry, "messages" | "delivered">): void {
+  /** Takes what an answer of the ledger tells of it; answers come in any order, and messages are only added. */
+  learn({ messages, delivered, reading }: Pick<Entry, "messages" | "delivered" | "reading">): void {
+    if (reading !== null) this.#isRead = true;
     this.#delivered = Math.max(this.#delivered, delivered);
     if (messages.length <= this.#messages.length) return;
     this.#messages = messages;
@@ -89,6 +98,8 @@ export class Runs {
   /** What began, ended or went back since the ledger was asked what it holds: its answer may be older. */
   readonly #touched = new Set<string>();
   readonly #left = new Set<string>();
+  /** The repository of each that is not let in here, although the ledger may say that it is this bot's to let in. */
+  readonly #aside = new Map<string, string>();
   #admitting = 0;
   #awaiting = 0;
   #isLetGo = false;
@@ -111,11 +122,19 @@ export class Runs {
     return this.#live.get(id);
   }
 
-  /** How many of a repository's runs have no workspace yet, and whether one of them still stands at its door. */
-  attaching(resource: string): { readonly count: number; readonly atDoor: boolean } {
-    const mine = this.all.filter((run) => run.resource === resource);
-    const coming = mine.filter(({ stage }) => stage === "door" || stage === "provision");
-    return { count: coming.length, atDoor: coming.some(({ stage }) => stage === "door") };
+  /** Whether the next one may come to a repository's door: nobody stands there, and fewer are behind it than make a workspace at once. */
+  hasRoom(resource: string): boolean {
+    const coming = this.all.filter(
+      (run) => run.resource === resource && (run.stage === "door" || run.stage === "provision"),
+    );
+    return coming.length < LIMIT.provisioningSlots && coming.every(({ stage }) => stage !== "door");
+  }
+
+  /** Whoever of a repository's runs is past its door, of those that the ledger knows no process of yet. */
+  passed(resource: string): string[] {
+    const past = this.all.filter((run) => run.resource === resource && run.stage !== "door" && !run.isRead);
+    const aside = [...this.#aside].filter(([, of]) => of === resource).map(([id]) => id);
+    return [...past.map(({ id }) => id), ...aside];
   }
 
   /** Whether an answer is under way that gives runs to this bot: until it is here, nobody else takes one of them in hand. */
@@ -153,8 +172,14 @@ export class Runs {
     const run = new LiveRun(entry, () => this.#changed());
     this.#live.set(id, run);
     this.#touched.add(id);
+    this.#aside.delete(id);
     this.#changed();
     return run;
+  }
+
+  /** One that the ledger says is this bot's cannot be taken in hand as things are: nobody waits behind it. */
+  setAside(id: string, resource: string): void {
+    this.#aside.set(id, resource);
   }
 
   /** It is in hand no more; `left` as it is, it is somebody else's, whatever the ledger says of this bot. */
@@ -162,6 +187,7 @@ export class Runs {
     this.#live.delete(run.id);
     this.#touched.add(run.id);
     if (left) this.#left.add(run.id);
+    if (left && !run.isRead) this.setAside(run.id, run.resource);
     this.#changed();
   }
 

@@ -100,14 +100,14 @@ test("a bot that a newer one has fenced off leaves everything and ends, without 
   assert.equal((await world.ledger.entries()).entries[0]?.state, "running");
 });
 
-test("a ledger that is away while the bot ends is given up after a request's time; its lease does the rest", async () => {
+test("a ledger that is away while the bot ends is given up after its bound; its lease does the rest", async () => {
   const world = new World();
   const living = await born(world, { roll: "handoff" });
   const one = await asked(living, "one");
   await world.clock.settle();
   living.life.isLedgerAway = true;
   const isOver = ending(living);
-  await world.clock.advance(REAL.requestMs - SECOND);
+  await world.clock.advance(REAL.leaveMs - SECOND);
   assert.equal(isOver(), false);
   await world.clock.advance(2 * SECOND);
   assert.equal(isOver(), true);
@@ -133,4 +133,27 @@ test("a ledger that is away for a while ends no run and loses no word", async ()
   await world.clock.advance(CLOCK.heartbeatMs);
   const run = await world.ledger.run(one.id);
   assert.deepEqual([run.ended?.verdict.ending, run.ended?.writeUp], ["finished", "said meanwhile"]);
+});
+
+test("a run that takes long to leave keeps no other from being handed off, and is handed off with them", async () => {
+  const world = new World();
+  const living = await born(world, { roll: "handoff" });
+  const [slow, other] = [await asked(living, "slow"), await asked(living, "other", { resource: "web" })];
+  await world.clock.settle();
+  const detach = world.server.answers.get("/detach");
+  world.server.answers.set("/detach", () => new Promise(() => undefined));
+  world.container.finish(world.container.of(slow.id));
+  await world.clock.settle();
+  await Promise.all([living.bot.end(), world.clock.advance(2 * REAL.leaveMs)]);
+  const states = (await world.ledger.entries()).entries.map(({ ask, state }) => [ask.id, state]);
+  assert.deepEqual(states, [
+    [slow.id, "handedOff"],
+    [other.id, "handedOff"],
+  ]);
+  if (detach === undefined) world.server.answers.delete("/detach");
+  else world.server.answers.set("/detach", detach);
+  await born(world, { roll: "handoff" });
+  await world.clock.settle();
+  assert.equal((await world.ledger.run(slow.id)).ended?.verdict.ending, "finished");
+  assert.equal(world.container.started.length, 2, "nothing ran twice");
 });

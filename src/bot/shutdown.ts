@@ -55,8 +55,8 @@ export class Shutdown {
     await this.#held(ended.then(() => runs.idle(this.#hurry.signal)));
     runs.letGo();
     for (const run of runs.all) run.leave.abort(new Error("left"));
-    await this.#bounded(Promise.all([ended, runs.idle(new AbortController().signal), outbox.flushed()]));
-    await this.#bounded(beat.end());
+    const left = Promise.all([ended, runs.idle(new AbortController().signal)]);
+    await this.#bounded(left.then(() => outbox.flushed()).then(() => beat.end()));
     if (!this.#fenced) await this.#bounded(this.#handOff());
     giveUp();
     doors.end();
@@ -85,13 +85,10 @@ export class Shutdown {
     over.abort();
   }
 
-  /** What does not come to its end within a request's time is given up: the next bot finds everything in the ledger. */
+  /** What does not come to its end within its bound is left as it is: the next bot finds everything in the ledger. */
   async #bounded(work: Promise<unknown>): Promise<void> {
     const over = new AbortController();
-    const late = this.#ending.desk.parts.real.sleep(REAL.requestMs, over.signal).then(
-      () => this.#ending.giveUp(),
-      () => undefined,
-    );
+    const late = this.#ending.desk.parts.real.sleep(REAL.leaveMs, over.signal).catch(() => undefined);
     await Promise.race([work.catch(() => undefined), late]);
     over.abort();
   }

@@ -43,6 +43,7 @@ function entryOf(id: string, askedAt: number, wishes: Wishes = {}): Entry {
     delivered: 0,
     toldOf,
     metDrain: toldOf,
+    verdict: null,
   };
 }
 

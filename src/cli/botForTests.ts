@@ -216,23 +216,29 @@ export class BotForTests {
   #ask(given: unknown): unknown {
     const body = parsed(askBodySchema, given);
     const known = this.#keys.get(body.key);
-    const id = known ?? `r-${String(this.runs.size + 1).padStart(20, "0")}`;
+    const waits = [...this.runs.values()].find(
+      ({ detail }) => detail.card.state === "queued" && detail.threadKey === body.threadKey,
+    );
+    const id = known ?? waits?.detail.id ?? `r-${String(this.runs.size + 1).padStart(20, "0")}`;
     this.#keys.set(body.key, id);
     const { text, by, kind, ref } = body;
     const threadKey = body.threadKey ?? `cli:${id}`;
-    if (known === undefined) this.add(runOf(id, { threadKey, ...this.card }, { text, by, kind, ref }));
-    const { card } = this.#run(id).detail;
-    const isNew = card.state === "queued" ? "queued" : "admitted";
+    if (known === undefined && waits === undefined)
+      this.add(runOf(id, { threadKey, ...this.card }, { text, by, kind, ref }));
+    const { card, ...was } = this.#run(id).detail;
+    const isNew = waits !== undefined ? "added" : card.state === "queued" ? "queued" : "admitted";
     const says = answerWords(card, NOW);
-    const waits = { position: card.position, waitingFor: card.cause === null ? [] : [card.cause], until: card.bound };
+    const place = { position: card.position, waitingFor: card.cause === null ? [] : [card.cause], until: card.bound };
     return {
       now: NOW,
       id,
       kind: known === undefined ? isNew : "known",
       threadKey: card.threadKey,
-      ...waits,
+      ...place,
       card,
       says,
+      run: { kind: was.kind, ref: was.ref, leaseMs: null, by: was.by },
+      otherText: known !== undefined && was.text !== text,
     };
   }
 

@@ -16,6 +16,11 @@ export interface GlobalOptions {
   readonly headers: boolean;
 }
 
+/** What is typed or piped into this process. */
+export interface Input extends AsyncIterable<Uint8Array | string> {
+  readonly isTTY?: boolean;
+}
+
 /** A command's world. */
 export interface Cli {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -26,6 +31,7 @@ export interface Cli {
   /** `user@host`, as what a person closes is signed. */
   readonly who: string;
   readonly output: Output;
+  readonly stdin: Input;
   readonly interrupts: Interrupts;
   /** The machine's own time. */
   readonly real: Clock;

@@ -1,5 +1,6 @@
 // A command line before a fake fleet: the real grammar and commands, with what they write kept, and answers from a test.
 
+import { Readable } from "node:stream";
 import { budgetsOf } from "#core/budgets.ts";
 import { botClient } from "#client/bot.ts";
 import { scene, type FakeFleet } from "#client/clientForTests.ts";
@@ -9,7 +10,7 @@ import { pathsOf } from "#node/stateFolder.ts";
 import { configOf } from "#wire/config.ts";
 import type { FleetAccess } from "./access.ts";
 import type { BotForTests } from "./botForTests.ts";
-import type { Cli, GlobalOptions } from "./cli.ts";
+import type { Cli, GlobalOptions, Input } from "./cli.ts";
 import { CliError, EXIT, exitOf } from "./exit.ts";
 import { completed, exitOfUsage, programOf } from "./program.ts";
 import { problemLines, problemWords } from "./render/problem.ts";
@@ -40,6 +41,8 @@ export interface Stage {
   readonly isKept?: boolean;
   /** The machine's time; without it one that passes only when told. */
   readonly real?: Clock;
+  /** What is piped in; nothing without it. */
+  readonly stdin?: Input;
 }
 
 function accessFor({ clock, transport, fleet, watch, attach }: ReturnType<typeof scene>, stage: Stage): FleetAccess {
@@ -92,6 +95,7 @@ export function cliWith(
       stdout,
       stderr,
     },
+    stdin: stage.stdin ?? Readable.from([]),
     interrupts: {
       take: () => {
         current = new AbortController();

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import * as z from "zod";
 
 const main = fileURLToPath(new URL("./main.ts", import.meta.url));
 const home = mkdtempSync(join(tmpdir(), "tidegate-main-"));
@@ -18,6 +19,7 @@ function tidegate(...typed: string[]): { exit: number | null; out: string; err: 
   return { exit: ended.status, out: ended.stdout, err: ended.stderr };
 }
 
+const documentSchema = z.object({ error: z.object({ code: z.string(), detail: z.string(), next: z.string() }) });
 const NEXT = /\n {2}next: .+\n$/;
 
 test("a usage error ends with 2, says what was meant, and what to type next", () => {
@@ -43,6 +45,35 @@ test("where no fleet has been, status says unknown and what starts one; a run's 
   const run = tidegate("run", "app", "--", "date");
   assert.deepEqual([run.exit, run.out], [125, ""]);
   assert.match(run.err, /no fleet has been up.*\n {2}next: npm start\n$/);
+});
+
+test("with --json an error of the grammar is the document that every error is; behind -- the option is the command's own", () => {
+  for (const typed of [
+    ["ask", "--json"],
+    ["ask", "date", "--json", "--lese"],
+    ["runs", "--json", "nope"],
+  ]) {
+    const { exit, out, err } = tidegate(...typed);
+    assert.deepEqual([exit, out], [2, ""]);
+    const { error } = documentSchema.parse(JSON.parse(err));
+    assert.equal(error.code, "USAGE");
+    assert.match(error.next, /^npx tidegate (ask|runs list) --help$/);
+  }
+  assert.match(tidegate("run", "--lese", "--", "ls", "--json").err, /^tidegate: /);
+});
+
+test("every command's help names the options that all have; a command that help does not know is an error", () => {
+  assert.match(tidegate("ask", "--help").out, /Global Options:\n {2}--json/);
+  assert.equal(tidegate("help", "runs", "steer").exit, 0);
+  for (const typed of [
+    ["help", "stats"],
+    ["help", "runs", "stats"],
+    ["runs", "help", "stats"],
+  ]) {
+    const { exit, out, err } = tidegate(...typed);
+    assert.deepEqual([exit, out], [2, ""], typed.join(" "));
+    assert.match(err, /^tidegate: unknown command 'stats'.*\n {2}next: npx tidegate (runs )?--help\n$/);
+  }
 });
 
 test("help is no error, and is asked for in every form", () => {

@@ -6,7 +6,9 @@ import { CliError } from "./exit.ts";
 
 /** Reads a lease such as `45m`; refuses none, and one beyond the longest that is configured. */
 export function leaseOf(text: string, longestMs: Ms): Ms {
-  const lease = parseDuration(text);
+  // A span has no sign of its own.
+  const isBelow = text.startsWith("-") && parseDuration(text.slice(1)) !== undefined;
+  const lease = isBelow ? 0 : parseDuration(text);
   if (lease === undefined)
     throw new CliError(`--lease: "${text}" is no span; it wants its unit`, "--lease 45m, or --lease 1h30m");
   if (lease <= 0) throw new CliError("--lease: must be more than 0", "--lease 45m");

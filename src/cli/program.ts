@@ -1,6 +1,7 @@
 // The command line's grammar. Usage errors end with 2 and with what to type next, before anything is done.
 
 import { Command, CommanderError, Option } from "commander";
+import { nearestWord } from "#node/nearestWord.ts";
 import type { Cli, GlobalOptions } from "./cli.ts";
 import { addAsk } from "./commands/ask.ts";
 import { addCompletion } from "./commands/completion.ts";
@@ -12,6 +13,7 @@ import { addRuns } from "./commands/runs.ts";
 import { addStatus } from "./commands/status.ts";
 import { addUp } from "./commands/up.ts";
 import { addVersion } from "./commands/version.ts";
+import { problemJson, problemLines } from "./render/problem.ts";
 
 const HELP = `
 Exit codes: 0 done · 1 failed · 2 usage or configuration, nothing done · 3 refused, or the wait ran out · 4 not allowed ·
@@ -43,11 +45,49 @@ function commandsTyped(program: Command, typed: readonly string[]): string[] {
   let at = program;
   for (const word of typed) {
     const next = at.commands.find((command) => command.name() === word);
-    if (next === undefined) continue;
+    if (next === undefined || word === "help") continue;
     found.push(word);
     at = next;
   }
   return found;
+}
+
+/** The options of a command line end at `--`: what follows is another command's own. */
+const asksFor = (typed: readonly string[], option: string): boolean => {
+  const end = typed.indexOf("--");
+  return typed.slice(0, end < 0 ? typed.length : end).includes(option);
+};
+
+/** An error of the grammar, as every error is told. */
+function usageTold(program: Command, typed: readonly string[], text: string): string {
+  const what = text
+    .trim()
+    .replace(/^error: /, "")
+    .replaceAll("\n", " ");
+  const next = ["npx tidegate", ...commandsTyped(program, typed), "--help"].join(" ");
+  const words = { code: "USAGE", what, next };
+  return `${asksFor(typed, "--json") ? problemJson(words) : problemLines(words)}\n`;
+}
+
+/** `help <command>` of a group, which names a command that it does not have as every other place does. */
+function addHelp(group: Command): void {
+  for (const command of group.commands) addHelp(command);
+  if (group.commands.length === 0) return;
+  group.helpCommand(false);
+  group
+    .command("help")
+    .description("help for a command")
+    .argument("[command...]")
+    .action((words: string[]) => {
+      let at = group;
+      for (const word of words) {
+        const names = at.commands.map((command) => command.name());
+        const meant = nearestWord(word, names);
+        const hint = meant === undefined ? "" : ` (Did you mean ${meant}?)`;
+        at = at.commands.find((command) => command.name() === word) ?? group.error(`unknown command '${word}'${hint}`);
+      }
+      at.help();
+    });
 }
 
 function rootCommand(typed: readonly string[]): Command {
@@ -59,19 +99,13 @@ function rootCommand(typed: readonly string[]): Command {
     .option("--quiet", "nothing but errors on stderr")
     .option("--verbose", "say more on stderr")
     .option("--no-headers", "tables without their headers")
-    .helpCommand("help [command]", "help for a command")
+    .configureHelp({ showGlobalOptions: true })
     .addHelpText("after", HELP)
     .showSuggestionAfterError(true)
     .exitOverride()
     .configureOutput({
       writeErr: (text) => process.stderr.write(text),
-      outputError: (text, write) => {
-        const words = text
-          .trim()
-          .replace(/^error: /, "")
-          .replaceAll("\n", " ");
-        write(`tidegate: ${words}\n  next: ${["npx tidegate", ...commandsTyped(program, typed)].join(" ")} --help\n`);
-      },
+      outputError: (text, write) => write(usageTold(program, typed, text)),
     });
   return program;
 }
@@ -85,6 +119,7 @@ export function programOf(
   const program = rootCommand(typed);
   const commands = [addStatus, addAsk, addRuns, addRun, addRepo, addDrain, ...more, addUp, addDown, addVersion];
   for (const add of commands) add(program, cli);
+  addHelp(program);
   addCompletion(program, cli);
   return program;
 }

@@ -52,6 +52,10 @@ function makeCli(packageRoot: string, options: Cli["options"]): Cli {
     version: versionOf(packageRoot),
     who: `${userName()}@${hostname()}`.slice(0, 80),
     output: outputOf(process, interrupts.brokenPipe),
+    // Looked at only by who reads it: a stdin that is open keeps a process.
+    get stdin() {
+      return process.stdin;
+    },
     interrupts,
     options,
     access: () => (access ??= accessOf(ask)),

@@ -208,4 +208,12 @@ test("as events: the answer, cards, bytes at their offset, and the end, a line e
   document.bot.add(runOf(ID, ended()));
   await document.typed.type("runs", "watch", ID);
   assert.deepEqual(JSON.parse(document.typed.err()), { id: ID, verdict: verdictOf(), leftId: null, exit: 0 });
+  const waited = await stage({ json: true });
+  const typing = waited.typed.type("ask", "x", "--repo", "app", "--wait");
+  await until(() => waited.bot.runs.size === 1);
+  waited.bot.move("r-00000000000000000001", ended());
+  await typing;
+  const end = { id: "r-00000000000000000001", verdict: verdictOf(), leftId: null, exit: 0 };
+  assert.deepEqual(JSON.parse(waited.typed.out()), end, "stdout is the document's where no output is shown");
+  assert.doesNotMatch(waited.typed.err(), /"verdict"/);
 });

@@ -89,12 +89,16 @@ async function eachMinute(cli: Cli, teller: CardTeller, over: AbortSignal): Prom
   }
 }
 
-function tellEnd(cli: Cli, run: RunDetail, exit: number): void {
+/** Where the run's output is shown stdout is its alone, and the document of the end is the last line of stderr. */
+function tellEnd(cli: Cli, run: RunDetail, { exit, shows }: { readonly exit: number; readonly shows: boolean }): void {
   const { output, options } = cli;
   const { id, leftId, ranMs, card } = run;
   const { verdict } = card;
   if (options().ndjson) return output.data(JSON.stringify({ type: "end", id, verdict, leftId, exit }));
-  if (options().json) return output.say(JSON.stringify({ id, verdict, leftId, exit }));
+  if (options().json) {
+    const end = JSON.stringify({ id, verdict, leftId, exit });
+    return shows ? output.say(end) : output.data(end);
+  }
   if (options().quiet) return;
   const ran = ranMs === null ? "it never ran" : `it ran ${spanWords(ranMs)}`;
   output.say(`tidegate: ${ran}; what it left: npx tidegate runs show ${id}`);
@@ -116,6 +120,6 @@ export async function watchRun(cli: Cli, ask: WatchAsk, signal: AbortSignal): Pr
   }
   const run = await keepAsking(cli, { signal, again: watchCommand(id) }, (stop) => bot.client.run(id, stop));
   const exit = run.card.verdict === null ? EXIT.own : exitOfVerdict(run.card.verdict);
-  tellEnd(cli, run, exit);
+  tellEnd(cli, run, { exit, shows: ask.shows });
   cli.exit(exit);
 }

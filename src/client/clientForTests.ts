@@ -13,6 +13,7 @@ import {
   type DrainBook,
 } from "#core/drain.ts";
 import { beginReconcile, noteReport } from "#core/hold.ts";
+import { closesToChildren } from "#core/look.ts";
 import { beginHandoff } from "#core/seal.ts";
 import type { OutputLine } from "#wire/agent.ts";
 import {
@@ -279,7 +280,8 @@ export class FakeFleet {
   attach(body: AttachBody): Response {
     const closing = closingDrain(this.book, body.resource, this.clock.now());
     const again = this.registered.has(body.runId);
-    const isChild = body.parent !== null && this.registered.has(body.parent);
+    const isSwapping = liveDrains(this.book, this.clock.now()).some((drain) => closesToChildren(drain, body.resource));
+    const isChild = body.parent !== null && this.registered.has(body.parent) && !isSwapping;
     if (closing !== undefined && !again && !isChild)
       return refusal("DRAINING", { draining: closing, quietBy: this.quietBy });
     if (this.isOld(body)) return refusal("OLD_GENERATION");

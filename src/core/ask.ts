@@ -73,6 +73,8 @@ export interface Entry {
   readonly toldOf: string | null;
   /** The drain that it met last: at the bot's door, at its resident's, or in the queue. What it waited is noted of that. */
   readonly metDrain: string | null;
+  /** How it ended, once its holder has seen that: what is left is to give its registration back and to write its end. */
+  readonly verdict: Verdict | null;
 }
 
 /** An ask as one line: its text is the beginning of it, and what nobody but its run needs is left out. */

@@ -116,6 +116,8 @@ export const LIMIT = {
 export const REAL = {
   connectMs: 2 * SECOND,
   requestMs: 10 * SECOND,
+  /** How long a bot that ends waits for what it is about, before the rest is the next one's. */
+  leaveMs: 4 * SECOND,
   sealAskMs: 5 * SECOND,
   processGoneMs: 10 * SECOND,
   startMs: 20 * SECOND,
@@ -238,6 +240,7 @@ export function relationsOf(budgets: Budgets): readonly Relation[] {
     { says: "pulse < pulse bound − one request", holds: CLOCK.pulseMs + REAL.requestMs < CLOCK.pulseBoundMs },
     { says: "ledger lease ≥ 3 heartbeats", holds: CLOCK.ledgerLeaseMs >= 3 * CLOCK.heartbeatMs },
     { says: "3 × ask of a held resident < cycle bound", holds: 3 * CLOCK.holdAskMs < CLOCK.cycleBoundMs },
+    { says: "a bot leaves and hands off before it is killed", holds: 2 * REAL.leaveMs < REAL.processGoneMs },
     { says: "upload cut < swap bound", holds: CLOCK.uploadCutMs < CLOCK.swapBoundMs },
     { says: "wake poll < wake wait", holds: CLOCK.wakePollMs < CLOCK.wakeWaitMs },
     { says: "a standing failure's silence < wake wait", holds: CLOCK.standingMs < CLOCK.wakeWaitMs },

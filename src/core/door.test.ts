@@ -15,13 +15,32 @@ import {
   WEB,
 } from "../../test/unit/coreSamples.ts";
 import { CLOCK } from "./budgets.ts";
-import { closersOf, copyBefore, doorOf, metOf, nextOpening, settleCopy, type DoorFacts } from "./door.ts";
+import {
+  closersOf,
+  copyBefore,
+  doorOf,
+  metOf,
+  nextOpening,
+  passesChild,
+  settleCopy,
+  type DoorFacts,
+  type Refused,
+} from "./door.ts";
 import { EMPTY_BOOK, liveDrains, readDrain, type Drain, type DrainBook } from "./drain.ts";
 import { MINUTE, SECOND } from "./time.ts";
 
 const bookOf = (...drains: Drain[]): DrainBook => ({ ...EMPTY_BOOK, drains });
 const OPEN: DoorFacts = { copy: EMPTY_BOOK, fleet: [], met: null, resource: APP };
-const refused = metOf({ id: "drain-r", by: "ci", reason: "deploy", deploy: true, phase: "draining" }, at(5), T0);
+const REFUSAL: Refused = {
+  id: "drain-r",
+  by: "ci",
+  reason: "deploy",
+  deploy: true,
+  phase: "draining",
+  until: at(5),
+  wasChild: false,
+};
+const refused = metOf(REFUSAL, T0);
 
 const doors: readonly (readonly [says: string, facts: Partial<DoorFacts>, is: readonly unknown[] | null])[] = [
   ["nothing is known of a drain: it is open", {}, null],
@@ -52,6 +71,22 @@ for (const [says, facts, is] of doors)
     const closed = doorOf({ ...OPEN, ...facts }, T0);
     assert.deepEqual(closed && [closed.cause, closed.drainId, closed.until, closed.endsQuiet], is);
   });
+
+const childIsRefused = metOf({ ...REFUSAL, wasChild: true }, T0);
+const passes: readonly (readonly [says: string, facts: Partial<DoorFacts>, passes: boolean])[] = [
+  ["an open door", {}, true],
+  ["a drain", { fleet: [drainOf(), personsDrain()] }, true],
+  ["the copy of a deploy's drain", { copy: bookOf(drainOf()) }, true],
+  ["no swap", { copy: bookOf(drainOf()), fleet: [swappingDrain()] }, false],
+  ["a swap that is over", { fleet: [swappingDrain({ phaseUntil: T0 })] }, true],
+  ["what holds it behind a swap", { fleet: [reopeningDrain({ holds: [APP] })] }, true],
+  ["a door at which one that was no part of anything was refused", { met: refused }, true],
+  ["no door at which such a one was refused", { met: childIsRefused }, false],
+  ["no door at which anybody was refused by a swap", { met: metOf({ ...REFUSAL, phase: "swapping" }, T0) }, false],
+  ["a door at which one was refused a poll ago", { met: { ...childIsRefused, tryAt: T0 } }, true],
+];
+for (const [says, facts, is] of passes)
+  test(`a part of a run in flight passes ${says}`, () => assert.equal(passesChild({ ...OPEN, ...facts }, T0), is));
 
 test("all that closes it is told, what ends last first, a drain that copy and registry have once", () => {
   const facts = { ...OPEN, copy: bookOf(drainOf()), fleet: [personsDrain({ until: at(90) }), drainOf()], met: refused };

@@ -15,6 +15,7 @@ import {
   type DrainPhase,
 } from "./drain.ts";
 import { CLOCK } from "./budgets.ts";
+import { closesToChildren } from "./look.ts";
 import type { Instant } from "./time.ts";
 
 /** Why an ask waits at the door, and until when at the latest. */
@@ -31,6 +32,8 @@ export interface Closed {
 /** What a refused attach taught of one resident, which may know more than the registry has told so far. */
 export interface Met {
   readonly closed: Closed;
+  /** Whether it was refused a part of a run in flight too, as in a swap, or where its resident does not know that run. */
+  readonly closesToChildren: boolean;
   /** When it is tried again, although nobody has said that it reopened. */
   readonly tryAt: Instant;
 }
@@ -75,9 +78,26 @@ export function doorOf(facts: DoorFacts, now: Instant): Closed | null {
   return closersOf(facts, now)[0] ?? null;
 }
 
-/** What a refused attach teaches, with the end that its record says; it is tried again after a poll, whoever is silent. */
-export function metOf(said: Said, until: Instant, now: Instant): Met {
-  return { closed: closedBy(said, until), tryAt: now + CLOCK.pollMs };
+/** Whether a part of a run in flight passes this repository's door where it is closed, as far as anybody has told. */
+export function passesChild({ copy, fleet, met, resource }: DoorFacts, now: Instant): boolean {
+  if (met !== null && now < met.tryAt && met.closesToChildren) return false;
+  return !liveDrains({ ...copy, drains: fleet }, now).some((drain) => closesToChildren(drain, resource));
+}
+
+/** An attach that was refused: with the end that its record says, and whether it was a part of a run in flight that asked. */
+export interface Refused extends Said {
+  readonly until: Instant;
+  readonly wasChild: boolean;
+}
+
+/** What a refused attach teaches; it is tried again after a poll, whoever is silent. */
+export function metOf(refused: Refused, now: Instant): Met {
+  const { until, phase, wasChild } = refused;
+  return {
+    closed: closedBy(refused, until),
+    closesToChildren: wasChild || phase === "swapping",
+    tryAt: now + CLOCK.pollMs,
+  };
 }
 
 /** When some door may open by itself, so that the queue is looked at then; null when nothing ends. */

@@ -16,21 +16,19 @@ import {
   heartbeatStep,
   isFenced,
   ledgerBootStep,
-  liveIn,
   messageStep,
   positionOf,
   progressStep,
-  queueOf,
   reclaimStep,
   returnStep,
   toldStep,
   undelivered,
   withoutEntry,
   type AskFound,
-  type Doors,
   type LedgerStore,
 } from "./ledger.ts";
 import { MINUTE } from "./time.ts";
+import { liveIn, queueOf, type Doors } from "./turn.ts";
 
 const LEASE = 45 * MINUTE;
 
@@ -174,6 +172,16 @@ test("a child of a live run is dispatched although the door is closed, once its 
   assert.equal(dispatched(free, true), "run-3", "an open door keeps the order");
 });
 
+test("what ended an ask that waited stays with it, so that its key is known", () => {
+  const { store, found } = said(CLOSED, "run-2", "stop-1", "stop");
+  assert.ok(found.kind === "ended" && entryOf(store, "run-2") === undefined);
+  assert.deepEqual(
+    found.entry.messages.map(({ key, kind, seq }) => [key, kind, seq]),
+    [["stop-1", "stop", CLOSED.nextSeq]],
+  );
+  assert.equal(store.nextSeq, CLOSED.nextSeq + 1);
+});
+
 test("a run that comes back waits at its old place, and its try did not count", () => {
   const store = after([askOf(1), askOf(2)], false);
   const run = dispatchStep(store, APP, doorsOf(store), T0).store;
@@ -238,6 +246,16 @@ test("progress is noted by who holds the run, and nothing of it goes back", () =
   assert.deepEqual([none?.leaseUntil, none?.reading], [null, null]);
   for (const from of [withHeld({ holder: 2 }), withHeld({ state: "queued", holder: 0 }), BEGUN])
     assert.deepEqual(progressStep(from, "run-1", 1, {}), { store: from, found: null });
+});
+
+test("how a run ended is noted once: the first word stands", () => {
+  const verdict = { ending: "finished", exit: 0, by: null, why: null } as const;
+  const { store, found } = progressStep(withHeld({}), "run-1", 1, { verdict });
+  assert.deepEqual(found?.verdict, verdict);
+  const other = { ...verdict, ending: "failed", exit: 1 } as const;
+  assert.deepEqual(progressStep(store, "run-1", 1, { verdict: other }).found?.verdict, verdict);
+  assert.deepEqual(progressStep(store, "run-1", 1, { tries: 9 }).found?.verdict, verdict);
+  assert.equal(progressStep(withHeld({}), "run-1", 1, {}).found?.verdict, null);
 });
 
 test("a heartbeat holds what its bot holds, and no more", () => {

@@ -1,10 +1,11 @@
 // The ledger's one store of what has been asked and has not ended, and each step over it. A step is one function from
 // store to store that the object runs inside one transaction: the admission of an ask and its run's row are one write.
 
-import { CLOCK, LIMIT, type Leases } from "./budgets.ts";
-import type { Ask, Entry, Message, MessageKind, Reading } from "./ask.ts";
+import { CLOCK, LIMIT } from "./budgets.ts";
+import type { Ask, Entry, Message, MessageKind, Reading, Verdict } from "./ask.ts";
 import { hasRoom, sizeOf, type Size } from "./askSize.ts";
-import type { Instant, Ms } from "./time.ts";
+import type { Instant } from "./time.ts";
+import { behindWhat, isChild, isLive, nextInTurn, queueOf, type Behind, type Doors } from "./turn.ts";
 
 /** Everything that has not ended. `generation` is the newest bot's: what an older one says is refused. */
 export interface LedgerStore {
@@ -28,8 +29,6 @@ const same = <T>(store: LedgerStore, found: T): Step<T> => ({ store, found });
 /** Whether the bot of this generation writes no more: a newer one came, or this ledger never numbered it. */
 export const isFenced = (store: LedgerStore, generation: number): boolean => generation !== store.generation;
 
-const isLive = (entry: Entry): boolean => entry.state !== "queued";
-
 function withEntry(store: LedgerStore, entry: Entry): LedgerStore {
   const known = store.entries.some((one) => one.ask.id === entry.ask.id);
   const entries = known
@@ -41,18 +40,6 @@ function withEntry(store: LedgerStore, entry: Entry): LedgerStore {
 /** The entry of this id while it has not ended. */
 export function entryOf(store: LedgerStore, id: string): Entry | undefined {
   return store.entries.find((entry) => entry.ask.id === id);
-}
-
-/** The run that lives in a thread; at most one does. */
-export function liveIn(store: LedgerStore, threadKey: string): Entry | undefined {
-  return store.entries.find((entry) => isLive(entry) && entry.ask.threadKey === threadKey);
-}
-
-/** Queued asks of one repository in order of arrival. */
-export function queueOf(store: LedgerStore, resource: string): readonly Entry[] {
-  return store.entries
-    .filter((entry) => !isLive(entry) && entry.ask.resource === resource)
-    .toSorted((a, b) => a.place - b.place);
 }
 
 /** Its place among those who wait for the same repository, from 1; 0 for one that does not wait. */
@@ -80,25 +67,13 @@ export function generationStep(store: LedgerStore): Step<number> {
   return { store: { ...store, generation }, found: generation };
 }
 
-/** What the bot saw of the doors as it asked, and how long a run may live whose ask names no lease. */
-export interface Doors {
-  readonly generation: number;
-  /** Whether the repository is open and no deploy is pending. */
-  readonly open: boolean;
-  /** The drain that closes the repository; unsaid by an older bot. */
-  readonly closedBy?: string | null;
-  readonly leaseMs: Ms;
-  /** By kind, before `leaseMs`: who asks for the next of a queue does not know of which kind that is. */
-  readonly leases?: Leases;
-}
-
 export type AskFound =
   | { readonly kind: "admitted"; readonly entry: Entry }
   | {
       readonly kind: "queued";
       readonly entry: Entry;
       readonly position: number;
-      readonly behind: "door" | "thread" | "queue";
+      readonly behind: Behind;
     }
   /** A later message of a thread that waits already is added to what it waits with. */
   | { readonly kind: "added"; readonly entry: Entry; readonly position: number }
@@ -120,21 +95,6 @@ function admitted(entry: Entry, doors: Doors, now: Instant): Entry {
   };
 }
 
-/** Whether an ask is a part of a run in flight: were it to wait for a door, that run would wait with it, and the door for both. */
-function isChild(store: LedgerStore, ask: Ask): boolean {
-  const parent = ask.parent === null ? undefined : entryOf(store, ask.parent);
-  return parent !== undefined && isLive(parent);
-}
-
-/** Why an ask cannot be admitted now: its thread, the door, or somebody who came earlier and could be admitted. */
-function behindWhat(store: LedgerStore, ask: Ask, place: number, open: boolean): "door" | "thread" | "queue" | null {
-  if (liveIn(store, ask.threadKey) !== undefined) return "thread";
-  if (isChild(store, ask)) return null;
-  if (!open) return "door";
-  const earlier = queueOf(store, ask.resource).filter((entry) => entry.place < place);
-  return earlier.some((entry) => liveIn(store, entry.ask.threadKey) === undefined) ? "queue" : null;
-}
-
 const entryFor = (ask: Ask, place: number, now: Instant): Entry => ({
   ask,
   askedAt: now,
@@ -150,6 +110,7 @@ const entryFor = (ask: Ask, place: number, now: Instant): Entry => ({
   delivered: 0,
   toldOf: null,
   metDrain: null,
+  verdict: null,
 });
 
 /**
@@ -172,12 +133,13 @@ export function askStep(store: LedgerStore, ask: Ask, doors: Doors, now: Instant
   if (store.entries.length >= LIMIT.ledgerEntries) return same(store, { kind: "full", of: "ledger" });
   const placed = { ...store, nextPlace: store.nextPlace + 1 };
   const entry = entryFor(ask, store.nextPlace, now);
-  const behind = behindWhat(store, ask, entry.place, doors.open);
+  const behind = behindWhat(store, entry, doors);
   if (behind === null) {
     const run = admitted(entry, doors, now);
     return { store: withEntry(placed, run), found: { kind: "admitted", entry: run } };
   }
-  const waits: Entry = { ...entry, metDrain: isChild(store, ask) ? null : (doors.closedBy ?? null) };
+  const passes = behind !== "door" && isChild(store, ask);
+  const waits: Entry = { ...entry, metDrain: passes ? null : (doors.closedBy ?? null) };
   const queued = withEntry(placed, waits);
   return { store: queued, found: { kind: "queued", entry: waits, position: positionOf(queued, ask.id), behind } };
 }
@@ -205,14 +167,12 @@ function addText(
 }
 
 /**
- * Admits the first ask of a repository's queue whose thread is free, once its door is open; null when there is none. In
- * the order of arrival, and each exactly once, since this step is its admission. A child waits for its thread alone.
+ * Admits the next of a repository's queue whose turn it is; null when it is nobody's. In the order of arrival, and each
+ * exactly once, since this step is its admission.
  */
 export function dispatchStep(store: LedgerStore, resource: string, doors: Doors, now: Instant): Step<Entry | null> {
   if (isFenced(store, doors.generation)) return same(store, null);
-  const next = queueOf(store, resource).find(
-    ({ ask }) => liveIn(store, ask.threadKey) === undefined && (doors.open || isChild(store, ask)),
-  );
+  const next = nextInTurn(store, resource, doors);
   if (next === undefined) return same(store, null);
   const run = admitted(next, doors, now);
   return { store: withEntry(store, run), found: run };
@@ -264,6 +224,8 @@ export interface Progress {
   readonly tries?: number;
   /** The fleet's own word of the lease, which never moves later. */
   readonly leaseUntil?: Instant;
+  /** How it ended: the first word stands, and whoever holds it next only finishes what it wants behind that. */
+  readonly verdict?: Verdict;
 }
 
 /** Notes progress of a run; null when this generation does not hold it. */
@@ -281,6 +243,7 @@ export function progressStep(store: LedgerStore, id: string, generation: number,
     reading: said.reading ?? entry.reading,
     delivered: Math.max(entry.delivered, said.delivered ?? 0),
     tries: Math.max(entry.tries, said.tries ?? 0),
+    verdict: entry.verdict ?? said.verdict ?? null,
   };
   return { store: withEntry(store, moved), found: moved };
 }
@@ -339,16 +302,15 @@ export function messageStep(
   if (entry === undefined) return same(store, { kind: "over" });
   const isStopping = said.kind === "stop" && undelivered(entry).some((one) => one.kind === "stop");
   if (isStopping || entry.messages.some((one) => one.key === said.key)) return same(store, { kind: "known", entry });
-  if (!isLive(entry)) {
-    if (said.kind === "stop") return { store: withoutEntry(store, id), found: { kind: "ended", entry } };
-    return addText(store, entry, said, now);
-  }
+  if (!isLive(entry) && said.kind !== "stop") return addText(store, entry, said, now);
   const message: Message = { ...said, seq: store.nextSeq, at: now };
   const told: Entry = { ...entry, messages: [...entry.messages, message] };
+  const next = { ...store, nextSeq: store.nextSeq + 1 };
+  // It ends with what ended it: said again under its key, that is known.
+  if (!isLive(entry)) return { store: withoutEntry(next, id), found: { kind: "ended", entry: told } };
   const size = sizeOf(told);
   if (!hasRoom(size) && said.kind !== "stop") return same(store, { kind: "full", size });
-  const next = withEntry({ ...store, nextSeq: store.nextSeq + 1 }, told);
-  return { store: next, found: { kind: "taken", entry: told, message } };
+  return { store: withEntry(next, told), found: { kind: "taken", entry: told, message } };
 }
 
 /** The store without this entry. */

@@ -17,17 +17,16 @@ import {
   handOffStep,
   heartbeatStep,
   ledgerBootStep,
-  liveIn,
   messageStep,
   positionOf,
   progressStep,
-  queueOf,
   reclaimStep,
   returnStep,
   undelivered,
   type LedgerStore,
 } from "./ledger.ts";
 import { MINUTE, SECOND, type Instant } from "./time.ts";
+import { liveIn, queueOf, type Doors } from "./turn.ts";
 
 /** What has happened, as the checks remember it beside the store. */
 interface World {
@@ -66,8 +65,34 @@ function stopped(world: World, entry: Entry): void {
   for (const message of entry.messages) world.said.delete(message.key);
 }
 
+/** What the bot says of the doors: whether they are open, also to a part of a run in flight, and whom it knows past them. */
+interface Seen {
+  readonly open: boolean;
+  readonly passesChild: boolean;
+  readonly passed: "unsaid" | "nobody" | "all";
+}
+
+function doorsOf({ entries, generation }: LedgerStore, { open, passesChild, passed }: Seen): Doors {
+  const ids = passed === "all" ? entries.map((entry) => entry.ask.id) : [];
+  return { generation, open, passesChild, ...(passed === "unsaid" ? {} : { passed: ids }), leaseMs: 45 * MINUTE };
+}
+
+/** Whether somebody may stand at a repository's door still. */
+const isTaken = ({ entries, generation }: LedgerStore, resource: string, { passed }: Seen): boolean =>
+  entries.some(
+    (entry) =>
+      isLive(entry) &&
+      entry.ask.resource === resource &&
+      entry.reading === null &&
+      (entry.holder < generation || passed === "nobody"),
+  );
+
+/** Whether the door lets an ask in, by the words of whoever asked. */
+const isLetIn = (store: LedgerStore, of: Ask, seen: Seen): boolean =>
+  isChild(store, of) ? seen.open || seen.passesChild : seen.open && !isTaken(store, of.resource, seen);
+
 const ask =
-  (wish: { key: number; thread: number; resource: number; parent: number; open: boolean }): Act =>
+  (wish: { key: number; thread: number; resource: number; parent: number; seen: Seen }): Act =>
   (world) => {
     world.minted += 1;
     const parent = wish.parent === 0 ? (pick(world.store.entries, wish.key)?.ask.id ?? null) : null;
@@ -87,8 +112,7 @@ const ask =
     // The object looks up the keys of ended asks before the step.
     if (world.ended.has(world.keys.get(asked.key) ?? "")) return;
     const before = world.store;
-    const doors = { generation: before.generation, open: wish.open, leaseMs: 45 * MINUTE };
-    const { store, found } = askStep(before, asked, doors, world.now);
+    const { store, found } = askStep(before, asked, doorsOf(before, wish.seen), world.now);
     world.store = store;
     const known = world.keys.get(asked.key);
     assert.equal(found.kind === "known", known !== undefined, "a key is known exactly if it was asked under");
@@ -100,21 +124,24 @@ const ask =
     if (found.kind === "added") world.keys.set(asked.key, found.entry.ask.id);
     if (found.kind === "queued" || found.kind === "added")
       assert.equal(found.position, positionOf(store, found.entry.ask.id));
-    if (found.kind !== "admitted" || isChild(before, asked)) return;
-    assert.ok(wish.open, "a closed door lets nobody in but a child");
+    if (found.kind !== "admitted") return;
+    assert.ok(
+      isLetIn(before, asked, wish.seen),
+      "a closed door lets nobody in but a child, and each waits behind others",
+    );
+    if (isChild(before, asked)) return;
     const earlier = queueOf(before, asked.resource).filter((entry) => isFree(before, entry));
     assert.deepEqual(earlier, [], "nobody who came earlier could have been admitted");
   };
 
 const dispatch =
-  (resource: string, open: boolean): Act =>
+  (resource: string, seen: Seen): Act =>
   (world) => {
     const before = world.store;
-    const doors = { generation: before.generation, open, leaseMs: 45 * MINUTE };
-    const { store, found } = dispatchStep(before, resource, doors, world.now);
+    const { store, found } = dispatchStep(before, resource, doorsOf(before, seen), world.now);
     world.store = store;
     const could = queueOf(before, resource).filter(
-      (entry) => isFree(before, entry) && (open || isChild(before, entry.ask)),
+      (entry) => isFree(before, entry) && isLetIn(before, entry.ask, seen),
     );
     assert.equal(found?.ask.id, could[0]?.ask.id, "the first of those that could be");
   };
@@ -160,7 +187,8 @@ function giveBack(world: World, entry: Entry): void {
 function tell(world: World, entry: Entry): void {
   // What is for the run's end is not told before, whatever was said after it.
   const next = undelivered(entry).find(({ kind }) => kind !== "followUp");
-  const said = next === undefined ? {} : { delivered: next.seq };
+  const reading = { procId: "process-1", bootId: "boot-1", out: 0, err: 0 };
+  const said = { reading, ...(next === undefined ? {} : { delivered: next.seq }) };
   world.store = progressStep(world.store, entry.ask.id, world.store.generation, said).store;
   if (next !== undefined) world.said.delete(next.key);
 }
@@ -239,16 +267,20 @@ function invariants({ store, asked, ended, said }: World): void {
   }
 }
 
+const seen: fc.Arbitrary<Seen> = fc.record({
+  open: fc.boolean(),
+  passesChild: fc.boolean(),
+  passed: fc.constantFrom("unsaid", "nobody", "all"),
+});
+
 const anyAct: fc.Arbitrary<Act> = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc
-      .record({ key: fc.nat(14), thread: fc.nat(4), resource: fc.nat(1), parent: fc.nat(5), open: fc.boolean() })
-      .map(ask),
+    arbitrary: fc.record({ key: fc.nat(14), thread: fc.nat(4), resource: fc.nat(1), parent: fc.nat(5), seen }).map(ask),
   },
   {
     weight: 5,
-    arbitrary: fc.tuple(fc.constantFrom(APP, WEB), fc.boolean()).map(([resource, open]) => dispatch(resource, open)),
+    arbitrary: fc.tuple(fc.constantFrom(APP, WEB), seen).map(([resource, said]) => dispatch(resource, said)),
   },
   {
     weight: 4,
@@ -310,7 +342,8 @@ test("whatever happened, a door that stays open lets everybody in, in order, and
       reclaim(world);
       for (let round = 0; world.store.entries.length > 0; round += 1) {
         assert.ok(round < 500, "it never ends");
-        for (const resource of [APP, WEB]) dispatch(resource, true)(world);
+        for (const resource of [APP, WEB])
+          dispatch(resource, { open: true, passesChild: true, passed: "unsaid" })(world);
         onRun(round, end)(world);
         invariants(world);
       }

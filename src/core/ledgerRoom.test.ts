@@ -11,13 +11,13 @@ import {
   EMPTY_LEDGER,
   endRunStep,
   generationStep,
-  liveIn,
   messageStep,
   reclaimStep,
   type AskFound,
   type LedgerStore,
   type MessageFound,
 } from "./ledger.ts";
+import { liveIn } from "./turn.ts";
 
 const askOf = (n: number, more: Partial<Ask> = {}): Ask => ({
   id: `run-${n}`,

@@ -45,12 +45,16 @@ function refuses(drain: Drain, kind: RegistrationKind): boolean {
   return kind !== "rebuild" || drain.phase === "draining" || drain.phase === "swapping";
 }
 
+/** Whether a drain closes this resident to a child of a registered run too: it passes a drain, but never a swap that has begun. */
+export const closesToChildren = (drain: Drain, resource: string): boolean =>
+  drain.phase === "swapping" && closes(drain, resource);
+
 /**
- * Is this resident closed to this attach (protocol.md, "The gate", 3 and 4)? A child of a registered run passes a
- * drain, but never a swap that has begun; whoever is let through voids an attempt to seal in the same step.
+ * Is this resident closed to this attach (protocol.md, "The gate", 3 and 4)? Whoever is let through voids an attempt to
+ * seal in the same step.
  */
 export function decideLook(book: DrainBook, ask: LookAsk, now: Instant): LookAnswer {
-  const swapping = liveDrains(book, now).find((drain) => drain.phase === "swapping" && closes(drain, ask.resource));
+  const swapping = liveDrains(book, now).find((drain) => closesToChildren(drain, ask.resource));
   if (swapping !== undefined) return { kind: "closed", drain: swapping };
   const closing = liveDrains(book, now).find((drain) => closes(drain, ask.resource) && refuses(drain, ask.kind));
   if (closing !== undefined && ask.parentUntil === null) return { kind: "closed", drain: closing };

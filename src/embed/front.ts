@@ -127,15 +127,14 @@ class TcpFront implements Front {
   }
 }
 
-/** Takes the public port on 127.0.0.1 (0 takes any) and holds what connects; PORT_IN_USE names the port. */
-export function openFront(port: number): Promise<Front> {
+/** Takes the public port on 127.0.0.1 (0 takes any) and holds what connects; PORT_IN_USE names the port, and `next` what to do. */
+export function openFront(port: number, next?: string): Promise<Front> {
   return new Promise((resolve, reject) => {
     const server = createServer({ allowHalfOpen: true });
     server.once("error", (error) => {
       const taken = "code" in error && (error.code === "EADDRINUSE" || error.code === "EACCES");
-      reject(
-        taken ? new Failure("PORT_IN_USE", `port ${port} on 127.0.0.1 cannot be taken: another program has it`) : error,
-      );
+      const detail = `port ${port} on 127.0.0.1 cannot be taken: another program has it`;
+      reject(taken ? new Failure("PORT_IN_USE", detail, next) : error);
     });
     server.listen(port, "127.0.0.1", () => {
       const address = server.address();

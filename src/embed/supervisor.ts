@@ -25,7 +25,7 @@ import {
 import { besidePort } from "#wire/config.ts";
 import { Companions } from "#embed/companions.ts";
 import { ContainerHost, type Adoption } from "#embed/containerHost.ts";
-import { openFront } from "#embed/front.ts";
+import { openFront, type Front } from "#embed/front.ts";
 import { firstServe } from "#embed/firstServe.ts";
 import { hostApp, type HostControls } from "#embed/hostRoutes.ts";
 import { isolationWords, probeIsolation, type Isolation } from "#embed/isolation.ts";
@@ -270,6 +270,12 @@ async function makeFrame(options: SupervisorOptions, paths: StatePaths, held: He
   return { running, adoption };
 }
 
+/** What to do where the bot's port is taken: the configured one, or the one beside `--port`. */
+const BOT_PORT_NEXT = {
+  configured: 'set "bot": {"port": …} in tidegate.jsonc',
+  beside: "npm start -- --port <port>, where the next port is free for the bot too",
+} as const;
+
 /** Ledger and bot, each behind a front of its own; none where the sources have none. */
 async function companionsOf(
   options: SupervisorOptions,
@@ -280,11 +286,12 @@ async function companionsOf(
   if (options.sources.ledger === undefined || options.sources.bot === undefined) return undefined;
   const { bot } = readConfig(stack.parts.paths.config);
   const port = options.port === undefined ? bot.port : besidePort(options.port);
-  const fronts = { ledger: await openFront(0), bot: await openFront(port) };
-  undo.steps.push(
-    () => fronts.ledger.close(),
-    () => fronts.bot.close(),
-  );
+  // Each is closed by the undo as soon as it is open: a front that is left behind keeps the process alive.
+  const opened = async (asked: number): Promise<Front> => {
+    const front = await openFront(asked, BOT_PORT_NEXT[options.port === undefined ? "configured" : "beside"]);
+    return front;
+  };
+  const fronts = { ledger: await opened(0), bot: await opened(port) };
   own.update({ ledgerUrl: fronts.ledger.url, botUrl: fronts.bot.url });
   const companions = new Companions({ stack, fronts, env: options.env });
   undo.steps.push(() => companions.end());

@@ -67,6 +67,7 @@ function standIn(name: string, id: string): Entry {
     delivered: 0,
     toldOf: null,
     metDrain: null,
+    verdict: null,
   };
 }
 

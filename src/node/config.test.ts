@@ -25,6 +25,11 @@ test("what is left out has its default, and a kind of the file replaces the buil
   assert.deepEqual(config.image, { setup: null, files: [], tools: {}, env: {} });
 });
 
+test("the bot's port is beside the fleet's, and both may be any", () => {
+  assert.equal(parseConfig('{"port": 9000}').bot.port, 9001);
+  assert.equal(parseConfig('{"port": 0, "bot": {"port": 0}}').bot.port, 0);
+});
+
 for (const [text, says] of [
   ["", /:1:1 the file is empty/],
   ['{"port": }', /:1:10 ValueExpected/],
@@ -55,6 +60,8 @@ for (const [text, says] of [
   ['{"image": {"tools": {"node": "v24"}}}', /beginning of a version/],
   ['{"image": {"env": {"TIDEGATE_DATA": "x"}}}', /tidegate's own/],
   ['{"fleetUrl": "ftp://x"}', /"fleetUrl"/],
+  ['{"port": 9000, "bot": {"port": 9000}}', /:1:32 "port" and "bot\.port" are both 9000/],
+  ['{"bot": {"port": 8790}}', /"port" and "bot\.port" are both 8790/],
   ['{"botUrl": "127.0.0.1:8791"}', /"botUrl"/],
 ] as const) {
   test(`refused, with the place: ${text}`, () => assert.match(refusedWith(text), says));

@@ -48,6 +48,14 @@ function wordsOfIssue(text: string, tree: Node, issue: Issue): string[] {
   ];
 }
 
+/** Two parts on one port: whichever came second could never listen. */
+function checkPorts(text: string, tree: Node, { port, bot }: Config): void {
+  if (port === 0 || port !== bot.port) return;
+  const node = findNodeAtLocation(tree, ["bot", "port"]);
+  const both = `"port" and "bot.port" are both ${port}; the fleet and the bot each want one of their own`;
+  throw new Failure("CONFIG_INVALID", `${placeOf(text, node?.offset ?? 0)} ${both}`);
+}
+
 /** Parses the text of a `tidegate.jsonc`; throws CONFIG_INVALID that names every place that is wrong. */
 export function parseConfig(text: string): Config {
   const errors: ParseError[] = [];
@@ -67,6 +75,7 @@ export function parseConfig(text: string): Config {
     throw new Failure("CONFIG_INVALID", issues.flatMap((issue) => wordsOfIssue(text, tree, issue)).join("\n"));
   }
   const config = configOf(parsed.data);
+  checkPorts(text, tree, config);
   const broken = brokenRelations(budgetsOf(config.leases));
   if (broken.length > 0)
     throw new Failure("CONFIG_INVALID", `tidegate.jsonc "kinds" break a relation between clocks: ${broken.join("; ")}`);

@@ -13,7 +13,8 @@ import { idSchema, resourceSchema, threadKeySchema } from "./names.ts";
 import type { Route } from "./routes.ts";
 
 const keySchema = z.string("is missing").min(1, "is empty").max(LIMIT.threadKeyChars, "is too long");
-const textSchema = askTextSchema.min(1, "is empty");
+/** Blanks alone ask for nothing. */
+const textSchema = askTextSchema.min(1, "is empty").refine((text) => text.trim() !== "", "is empty");
 const kindSchema = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, "is no kind, such as `coding`");
 
 /** A repository as people name it: its resource, `owner/name`, or its name alone where that is unique. */
@@ -61,6 +62,12 @@ export const askAnswerSchema = z.object({
   card: cardSchema,
   /** What the person reads at once, such as `deploy pending, 12 minutes · place 3`. */
   says: z.string(),
+  /** What the run is: of an ask that was `added` to it, or is `known`, what it wants otherwise does not count. */
+  run: z
+    .object({ kind: z.string(), ref: z.string().nullable(), leaseMs: z.number().nullable(), by: z.string() })
+    .optional(),
+  /** Of one that is `known`: its key was given before with another text, which stands. */
+  otherText: z.boolean().default(false),
 });
 export type AskAnswer = z.infer<typeof askAnswerSchema>;
 

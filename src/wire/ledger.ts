@@ -62,6 +62,14 @@ const saidReadingSchema = readingSchema.extend({
   bootId: someText(LIMIT.threadKeyChars),
 });
 
+/** How a run ended. */
+export const verdictSchema = z.object({
+  ending: z.enum(ENDINGS, `must be one of ${ENDINGS.join(", ")}`),
+  exit: z.number().int().nullable(),
+  by: z.enum(["container", "transport"]).nullable(),
+  why: text(LIMIT.writeUpChars).nullable(),
+}) satisfies z.ZodType<Verdict>;
+
 /** An ask that has not ended, or its run, as it is stored and answered. */
 export const entrySchema: z.ZodType<Entry> = z.object({
   ask: askSchema,
@@ -78,6 +86,7 @@ export const entrySchema: z.ZodType<Entry> = z.object({
   delivered: z.number(),
   toldOf: z.string().nullable(),
   metDrain: z.string().nullable().default(null),
+  verdict: verdictSchema.nullable().default(null),
 });
 
 /** A list without what this build cannot read of it. */
@@ -88,14 +97,6 @@ function readable<T>(schema: z.ZodType<T>) {
   };
   return z.array(z.unknown()).transform((all) => all.flatMap(one));
 }
-
-/** How a run ended. */
-export const verdictSchema = z.object({
-  ending: z.enum(ENDINGS, `must be one of ${ENDINGS.join(", ")}`),
-  exit: z.number().int().nullable(),
-  by: z.enum(["container", "transport"]).nullable(),
-  why: text(LIMIT.writeUpChars).nullable(),
-}) satisfies z.ZodType<Verdict>;
 
 /** One state of one ask, as every surface gets it. */
 export const cardSchema = z.object({
@@ -130,6 +131,8 @@ const closedBy = text(LIMIT.threadKeyChars).nullable().exactOptional();
 const doorsSchema = z.object({
   generation,
   open: z.boolean("must be true or false"),
+  passesChild: z.boolean("must be true or false").exactOptional(),
+  passed: z.array(idSchema).readonly().exactOptional(),
   closedBy,
   leaseMs: span,
   leases: z.record(kindSchema, span).exactOptional(),
@@ -196,6 +199,7 @@ export const progressBodySchema = z.object({
   delivered: count(0).exactOptional(),
   tries: span.exactOptional(),
   leaseUntil: count(0).exactOptional(),
+  verdict: verdictSchema.exactOptional(),
 });
 export type ProgressBody = z.infer<typeof progressBodySchema>;
 export const entryAnswerSchema = z.object({ now, entry: entrySchema });

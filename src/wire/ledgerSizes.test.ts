@@ -53,6 +53,7 @@ function largest(character: string): Entry {
     delivered: at,
     toldOf: id,
     metDrain: id,
+    verdict: { ending: "leaseSpent", exit: null, by: null, why: character.repeat(LIMIT.writeUpChars) },
   };
 }
 

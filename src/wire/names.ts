@@ -14,6 +14,7 @@ export const resourceSchema = z
 /** A thread, such as `cli:8f2c` or `slack:C1:1700.1`. */
 export const threadKeySchema = z
   .string("is missing: a thread such as cli:8f2c")
+  .min(1, "is empty")
   .max(LIMIT.threadKeyChars, `is longer than ${LIMIT.threadKeyChars} characters`)
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/,

@@ -2,9 +2,11 @@
 // each of it once, and what waits holds nothing.
 
 import assert from "node:assert/strict";
+import type { Ask } from "#core/ask.ts";
 import { CLOCK } from "#core/budgets.ts";
 import { MINUTE } from "#core/time.ts";
-import { APP, askOf, codeOf, refusal, statesOf, WEB, type Contract } from "./ledgerStand.ts";
+import type { Doors } from "#core/turn.ts";
+import { APP, askOf, Bot, codeOf, refusal, statesOf, WEB, type Contract } from "./ledgerStand.ts";
 
 /** What asks are held to. */
 export const ASKS: Contract = {
@@ -30,6 +32,7 @@ export const ASKS: Contract = {
       delivered: 0,
       toldOf: null,
       metDrain: null,
+      verdict: null,
     });
     assert.deepEqual([generation, unreadable, entries.length], [bot.generation, [], 1]);
   },
@@ -116,6 +119,38 @@ export const ASKS: Contract = {
       (await stand.ledger.entries()).entries.map(({ place }) => place),
       [1, 2, 3, 4, 5],
     );
+  },
+
+  "a newcomer waits behind whoever stands at the door, and a part of a run in flight behind a door that refuses it":
+    async ({ stand, bot }) => {
+      const ask = async (of: Ask, more: Partial<Doors>): Promise<string> => {
+        const answer = await stand.ledger.ask({ ask: of, doors: bot.doors(more.open ?? true, more) });
+        return answer.kind === "queued" ? `queued behind the ${answer.behind}` : answer.kind;
+      };
+      const { id } = (await bot.admitted(askOf(1))).ask;
+      assert.equal(await ask(askOf(2), { passed: [] }), "queued behind the queue");
+      const next = async (more: Partial<Doors>): Promise<string | undefined> =>
+        (await stand.ledger.dispatch({ resource: APP, doors: bot.doors(more.open ?? true, more) })).entry?.ask.id;
+      assert.equal(await next({ passed: [] }), undefined);
+      assert.equal(await next({ passed: [id] }), askOf(2).id);
+      const child = askOf(3, { parent: id });
+      assert.equal(await ask(child, { open: false, passesChild: false }), "queued behind the door");
+      assert.equal(await next({ open: false, passesChild: false }), undefined);
+      assert.equal(await next({ open: false, passesChild: true }), child.id);
+      const newer = await Bot.begin(stand.ledger);
+      assert.equal((await newer.ask(askOf(4))).kind, "queued", "nobody knows whether they are past the door");
+    },
+
+  "a stop that has ended an ask which waited is known": async ({ bot }) => {
+    const { id } = askOf(1);
+    await bot.ask(askOf(1), false);
+    const ended = await bot.say(id, "stop-1", "stop", "");
+    assert.deepEqual(
+      [ended.kind, ended.entry?.messages.map(({ key, kind }) => [key, kind])],
+      ["ended", [["stop-1", "stop"]]],
+    );
+    assert.equal((await bot.say(id, "stop-1", "stop", "")).kind, "known");
+    assert.equal((await bot.say(id, "stop-2", "stop", "")).kind, "over");
   },
 
   "many who ask for the next at once get each ask once, in order": async ({ bot }) => {

@@ -136,6 +136,21 @@ export const RUNS: Contract = {
     assert.equal((await refusal(bot.progress(id, { delivered: 2 }))).field, "delivered", "nothing was said yet");
   },
 
+  "how a run ended is noted once, and whoever takes it over is told": async ({ stand, bot }) => {
+    await bot.admitted(askOf(1));
+    const verdict = { ending: "failed", exit: 3, by: null, why: "as it said" } as const;
+    assert.deepEqual((await bot.progress(id, { verdict })).entry.verdict, verdict);
+    const later = { ...verdict, ending: "replaced", exit: null, by: "container" } as const;
+    assert.deepEqual((await bot.progress(id, { verdict: later })).entry.verdict, verdict);
+    await bot.ledger.handOff(bot.generation);
+    const newer = await Bot.begin(stand.ledger);
+    const { entries } = await stand.ledger.reclaim(newer.generation);
+    assert.deepEqual(
+      entries.map((entry) => entry.verdict),
+      [verdict],
+    );
+  },
+
   "output is appended where it stands: an overlap is trimmed, a gap is refused": async ({ stand, bot }) => {
     await bot.admitted(askOf(1));
     const at = { procId: "proc-1", bootId: "boot-1", out: 5, err: 0 };

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import type { LedgerClient } from "#client/ledger.ts";
 import type { Ask, Entry, MessageKind, Verdict } from "#core/ask.ts";
-import type { Doors } from "#core/ledger.ts";
 import { MINUTE } from "#core/time.ts";
+import type { Doors } from "#core/turn.ts";
 import { problemIn, type Problem } from "#wire/errors.ts";
 import type {
   EndAnswer,

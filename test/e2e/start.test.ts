@@ -104,6 +104,13 @@ describe("the first start", () => {
     assert.match(err, new RegExp(`port ${port}\\b`));
     assert.match(err, /next: set "port" in tidegate\.jsonc, or npm start -- --port <port>/);
   });
+
+  test("a start whose bot's port is taken is refused as well, naming that port and its key", async () => {
+    const port = new URL(home.control.file.botUrl ?? "").port;
+    const err = await refused(newHome({ bot: { port: Number(port) }, image: { files: ["sample/VERSION"] } }));
+    assert.match(err, new RegExp(`port ${port}\\b`));
+    assert.match(err, /next: set "bot": \{"port": …\} in tidegate\.jsonc/);
+  });
 });
 
 describe("later starts", () => {

@@ -67,6 +67,7 @@ function cliOf(): Cli {
     version: "0",
     who: "a test",
     output,
+    stdin: process.stdin,
     interrupts,
     real: clockOf(REAL_TIME),
     options: () => ({ json: values.json, ndjson: values.ndjson, quiet: false, verbose: true, headers: true }),

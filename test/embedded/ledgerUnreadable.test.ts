@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { problemSchema } from "#wire/errors.ts";
-import { APP, askOf, Bot, codeOf, FINISHED } from "../contract/ledgerStand.ts";
+import { APP, askOf, Bot, codeOf, FINISHED, WEB } from "../contract/ledgerStand.ts";
 import { LedgerStack } from "./ledgerStack.ts";
 
 async function begun(t: TestContext): Promise<LedgerStack> {
@@ -16,7 +16,7 @@ async function begun(t: TestContext): Promise<LedgerStack> {
 test("an entry of another build stands: it is listed and logged, keeps its thread, and an admin alone ends it", async (t) => {
   const stack = await begun(t);
   const bot = await Bot.begin(stack.client);
-  await bot.admitted(askOf(1));
+  await bot.admitted(askOf(1, { resource: WEB }));
   const name = `entry:web:T7|${askOf(7).id}`;
   await stack.byHand({ [name]: { shape: 9 } });
   const { entries, unreadable } = await stack.client.entries();

@@ -2,7 +2,7 @@
 
 import type { Entry } from "#core/ask.ts";
 import { answerWords, type CardCause, type CardEvent } from "#core/card.ts";
-import { askBodySchema, messageBodySchema, stopBodySchema, type AskAnswer } from "#wire/bot.ts";
+import { askBodySchema, messageBodySchema, stopBodySchema, type AskAnswer, type AskBody } from "#wire/bot.ts";
 import { raise } from "#wire/errors.ts";
 import { idSchema } from "#wire/names.ts";
 import { cardOfEntry, endedCard, queuedCard } from "../cards.ts";
@@ -26,11 +26,17 @@ function cardNow(desk: Desk, entry: Entry, { closed }: Pick<Admission, "closed">
   return queuedCard(entry, { closed, quietBy, behind, position });
 }
 
-/** The card of an ask that has ended: the same key was asked before. */
-async function cardOfEnded(desk: Desk, id: string): Promise<CardEvent> {
+/** An ask and its card. */
+interface Carded {
+  readonly entry: Entry;
+  readonly card: CardEvent;
+}
+
+/** An ask that has ended: the same key was asked before. */
+async function endedOne(desk: Desk, id: string): Promise<Carded> {
   const { entry, ended, card } = await desk.steady.once((ledger) => ledger.run(id));
-  if (ended === null) return cardOfEntry(entry);
-  return endedCard(entry, card ?? undefined, { verdict: ended.verdict, at: ended.endedAt });
+  if (ended === null) return { entry, card: cardOfEntry(entry) };
+  return { entry, card: endedCard(entry, card ?? undefined, { verdict: ended.verdict, at: ended.endedAt }) };
 }
 
 /** What it waits for: its thread, its door, or who came before it. */
@@ -42,13 +48,24 @@ function causesOf({ answer, closed }: Admission, card: CardEvent): CardCause[] {
   return card.cause === null ? [] : [card.cause];
 }
 
-async function answerOf(desk: Desk, admitted: Admission): Promise<AskAnswer> {
+/** Whether a key stands for another text than this one. What was added to an ask is a part of it, behind its own text. */
+function hasOtherText({ ask, messages }: Entry, { key, text }: AskBody): boolean {
+  if (ask.key === key) return ask.text !== text && !ask.text.startsWith(`${text}\n`);
+  return messages.some((one) => one.key === key && one.text !== text);
+}
+
+/** What the run is, whatever the ask wants that was added to it or that has its key. */
+const standingOf = ({ ask: { kind, ref, leaseMs, by } }: Entry): AskAnswer["run"] => ({ kind, ref, leaseMs, by });
+
+async function answerOf(desk: Desk, body: AskBody, admitted: Admission): Promise<AskAnswer> {
   const { answer, closed } = admitted;
   const now = desk.parts.clock.now();
-  const entry = answer.entry;
   const position = "position" in answer ? answer.position : 0;
   const id = answer.kind === "known" ? answer.id : answer.entry.ask.id;
-  const card = entry === null ? await cardOfEnded(desk, id) : cardNow(desk, entry, { closed }, position);
+  const { entry, card } =
+    answer.entry === null
+      ? await endedOne(desk, id)
+      : { entry: answer.entry, card: cardNow(desk, answer.entry, { closed }, position) };
   return {
     now,
     id,
@@ -59,6 +76,8 @@ async function answerOf(desk: Desk, admitted: Admission): Promise<AskAnswer> {
     until: card.bound,
     card,
     says: answerWords(card, now),
+    run: standingOf(entry),
+    otherText: answer.kind === "known" && hasOtherText(entry, body),
   };
 }
 
@@ -74,7 +93,7 @@ export const asks: Handler = async (asked) => {
     queue.waits.answered(answer.entry, answer.kind === "queued" ? answer.behind : "queue");
   // Its door may have opened meanwhile, or the answer that let it in was lost.
   if (answer.kind !== "admitted") queue.poke();
-  return Response.json(await answerOf(desk, admitted));
+  return Response.json(await answerOf(desk, body, admitted));
 };
 
 const idOf = ({ id }: Asked): string => parsed(idSchema, id);

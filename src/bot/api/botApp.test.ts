@@ -282,6 +282,28 @@ test("what is said to a run is answered as the ledger has it", async () => {
   assert.equal((await refused(living, "POST /runs/nobody-known/stop", { body: { key: "g" } })).code, "NO_SUCH_RUN");
 });
 
+test("an ask that is added, or known, is answered with what its run is, and whether its text is another", async () => {
+  const world = new World();
+  const living = await born(world);
+  const live = await asked(living, "one", { key: "k", ref: "main" });
+  assert.deepEqual([live.run, live.otherText], [{ kind: "shell", ref: "main", leaseMs: null, by: "somebody" }, false]);
+  assert.equal((await asked(living, "one", { key: "k" })).otherText, false);
+  assert.equal((await asked(living, "other", { key: "k" })).otherText, true);
+  world.server.drain("person-1", 30);
+  await world.clock.settle();
+  await asked(living, "two", { threadKey: "web:T", leaseMs: 3 * MINUTE });
+  const added = await asked(living, "three", { threadKey: "web:T", key: "later", kind: "coding", ref: "nope" });
+  assert.deepEqual([added.kind, added.otherText], ["added", false]);
+  assert.deepEqual(added.run, { kind: "shell", ref: null, leaseMs: 3 * MINUTE, by: "somebody" });
+  assert.equal((await asked(living, "two")).otherText, false, "what was added behind it is no other text");
+  assert.equal((await asked(living, "three", { key: "later" })).otherText, false);
+  assert.equal((await asked(living, "four", { key: "later" })).otherText, true);
+  await request(living, `POST /runs/${added.id}/stop`, { body: { key: "s" } });
+  await world.clock.settle();
+  const over = await asked(living, "two");
+  assert.deepEqual([over.kind, over.otherText, over.run?.leaseMs], ["known", false, 3 * MINUTE]);
+});
+
 test("an admission counts as in flight from its first step", async () => {
   const world = new World();
   const living = await born(world);

@@ -26,7 +26,12 @@ async function follow(living: Living, path: string, lastId?: string): Promise<Fo
   const over = new AbortController();
   const headers = lastId === undefined ? {} : { "last-event-id": lastId };
   const response = await request(living, `GET ${path}`, { as: "read", headers, signal: over.signal });
-  const followed: Followed = { events: [], stop: () => over.abort(), isOver: false, response };
+  return reading(response, () => over.abort());
+}
+
+/** Reads a stream from now on. */
+function reading(response: Response, stop: () => void = () => undefined): Followed {
+  const followed: Followed = { events: [], stop, isOver: false, response };
   const read = async (): Promise<void> => {
     const decoder = new TextDecoder();
     let seen = "";
@@ -161,3 +166,71 @@ for (const [says, deploy] of [
       ["card", "card", "end"],
     );
   });
+
+test("a reader that does not read holds nothing in the bot but one part, and misses nothing once it reads", async () => {
+  const world = new World();
+  const living = await born(world);
+  const { id } = await asked(living, "one");
+  await world.clock.advance(CLOCK.pollMs);
+  const process = world.container.of(id);
+  const from = world.ledger.outputFrom.bind(world.ledger);
+  let read = 0;
+  world.ledger.outputFrom = async (query) => {
+    const part = await from(query);
+    read += Buffer.from(part.data, "base64").length;
+    return part;
+  };
+  const response = await request(living, `GET /runs/${id}/output`, { as: "read" });
+  const piece = "x".repeat(1_000);
+  for (let n = 0; n < 40; n += 1) {
+    world.container.say(process, piece);
+    await world.clock.settle();
+  }
+  assert.ok(read <= piece.length, `${read} bytes are read for nobody`);
+  await world.clock.advance(5 * REAL.heartbeatMs);
+  assert.ok(read <= piece.length, "and no more while time passes");
+  const followed = reading(response);
+  await world.clock.settle();
+  world.container.finish(process);
+  await world.clock.settle();
+  assert.equal(said(followed), piece.repeat(40));
+  assert.ok(followed.isOver);
+});
+
+test("a reader of cards that does not read holds one page in the bot, and has each card once it reads", async () => {
+  const world = new World();
+  const living = await born(world);
+  const cards = world.ledger.cards.bind(world.ledger);
+  let pages = 0;
+  world.ledger.cards = async (query) => {
+    pages += 1;
+    return await cards(query);
+  };
+  const response = await request(living, "GET /events", { as: "read" });
+  await world.clock.settle();
+  world.container.onStart = (process) => world.container.finish(process);
+  for (let n = 0; n < 20; n += 1) {
+    await asked(living, `ask ${n}`);
+    await world.clock.settle();
+  }
+  assert.ok(pages <= 2, `${pages} pages are read for nobody`);
+  const followed = reading(response);
+  await world.clock.settle();
+  assert.equal(followed.events.length, (await cards({ after: 0, limit: 200 })).cards.length);
+  assert.equal(words(followed).filter((word) => word.startsWith("ended")).length, 20);
+});
+
+test("a stream that nobody reads ends with its bot", async () => {
+  const world = new World();
+  const living = await born(world);
+  const { id } = await asked(living, "one");
+  await world.clock.settle();
+  const response = await request(living, `GET /runs/${id}/output`, { as: "read" });
+  await world.clock.settle();
+  world.container.finish(world.container.of(id));
+  await world.clock.settle();
+  await living.bot.end();
+  const followed = reading(response);
+  await world.clock.settle();
+  assert.ok(followed.isOver);
+});

@@ -1,5 +1,6 @@
 // Streams of server-sent events: cards as they change, and one run's output as it comes. Both are read from the ledger and
-// carry where they stand as their id, so that whoever is cut goes on there, also at the next bot.
+// carry where they stand as their id, so that whoever is cut goes on there, also at the next bot. Nothing more is read than
+// one answer of the ledger before the reader has taken that: whoever reads slowly, or not at all, costs no more.
 
 import { LIMIT, REAL } from "#core/budgets.ts";
 import { cardWords, type CardEvent } from "#core/card.ts";
@@ -21,7 +22,8 @@ interface Sent {
 interface Stream {
   /** Resolves at the next wake, or after a heartbeat. */
   rest(): Promise<void>;
-  send(sent: Sent): void;
+  /** Resolves once the reader has taken it, or the stream is over. */
+  send(sent: Sent): Promise<void>;
   readonly isOver: boolean;
 }
 
@@ -36,11 +38,18 @@ function stream(
   const over = AbortSignal.any([request.signal, front.over, left.signal]);
   const encoder = new TextEncoder();
   let wake = new AbortController();
+  let taken = (): void => undefined;
   const stop = follow(() => wake.abort());
+  over.addEventListener("abort", () => taken(), { once: true });
   const body = new ReadableStream<Uint8Array>({
     cancel: () => left.abort(),
+    pull: () => taken(),
     start(controller) {
-      const write = (text: string): void => controller.enqueue(encoder.encode(text));
+      const isTaken = (): boolean => over.aborted || (controller.desiredSize ?? 0) > 0;
+      const write = async (text: string): Promise<void> => {
+        if (!over.aborted) controller.enqueue(encoder.encode(text));
+        while (!isTaken()) await new Promise<void>((resolve) => (taken = resolve));
+      };
       const to: Stream = {
         get isOver() {
           return over.aborted;
@@ -89,7 +98,7 @@ export const events: Handler = async (asked) => {
         const query = { limit: LIMIT.rowsAPage, ...(after === undefined ? {} : { after }) };
         const page = await steady.do((ledger) => ledger.cards(query));
         for (const { n, event } of page.cards) {
-          to.send({ id: String(n), event: event.state, data: toldOf(front, event) });
+          await to.send({ id: String(n), event: event.state, data: toldOf(front, event) });
           after = n;
         }
         after ??= 0;
@@ -140,12 +149,13 @@ export const output: Handler = async (asked) => {
         if (known.output[name].length <= at[name]) continue;
         for await (const { from, data, end } of partsFrom(front, { id, stream: name }, at[name])) {
           at = { ...at, [name]: end };
-          to.send({ id: idOf(at), event: "output", data: { type: "output", stream: name, from, data } });
+          await to.send({ id: idOf(at), event: "output", data: { type: "output", stream: name, from, data } });
+          if (to.isOver) return;
         }
       }
       const card = cardOfRun(front.desk, known);
       const said = JSON.stringify(card);
-      if (said !== told) to.send({ id: idOf(at), event: "card", data: { type: "card", ...toldOf(front, card) } });
+      if (said !== told) await to.send({ id: idOf(at), event: "card", data: { type: "card", ...toldOf(front, card) } });
       told = said;
       if (known.ended !== null) return to.send({ id: idOf(at), event: "end", data: { type: "end", ...at } });
       await to.rest();

@@ -3,7 +3,7 @@
 
 import type { Ask, EntryLine } from "#core/ask.ts";
 import type { Closed } from "#core/door.ts";
-import type { Doors as DoorsAsked } from "#core/ledger.ts";
+import type { Doors as DoorsAsked } from "#core/turn.ts";
 import type { LedgerAskAnswer } from "#wire/ledger.ts";
 import { queuedCard } from "../cards.ts";
 import type { Desk, Told } from "./desk.ts";
@@ -14,12 +14,15 @@ export interface Admission {
   readonly closed: Closed | null;
 }
 
-/** The doors as the ledger is told of them. */
-export function doorsFor({ parts, number }: Desk, closed: Closed | null): DoorsAsked {
+/** The doors of a repository as the ledger is told of them, with whoever is past them: it may know of more who are not. */
+export function doorsFor({ parts, number, doors, runs }: Desk, resource: string): DoorsAsked {
   const { leases, longestLeaseMs } = parts.budgets;
+  const closed = doors.closed(resource);
   return {
     generation: number,
     open: closed === null,
+    passesChild: doors.passesChild(resource),
+    passed: runs.hasRoom(resource) ? runs.passed(resource) : [],
     closedBy: closed?.drainId ?? null,
     leaseMs: longestLeaseMs,
     leases,
@@ -61,7 +64,7 @@ export function tellQueued(
 /** Asks the ledger. The door is read in the very step in which the question leaves, and the caller counts it as in flight. */
 export async function admission(desk: Desk, ask: Ask): Promise<Admission> {
   const closed = desk.doors.closed(ask.resource);
-  const answer = await desk.steady.once((ledger) => ledger.ask({ ask, doors: doorsFor(desk, closed) }));
+  const answer = await desk.steady.once((ledger) => ledger.ask({ ask, doors: doorsFor(desk, ask.resource) }));
   if (answer.kind === "queued") {
     const { entry, position } = answer;
     tellQueued(desk, entry, {

@@ -4,6 +4,7 @@
 
 import { CLOCK, REAL } from "#core/budgets.ts";
 import { problemIn, type ErrorCode } from "#wire/errors.ts";
+import { Again } from "../again.ts";
 import { steersOf, writeInbox } from "../harness/inbox.ts";
 import type { LiveRun } from "../runs.ts";
 import { NotOurs } from "../steady.ts";
@@ -32,7 +33,7 @@ export class Delivery {
   #standing = 0;
   /** The last message that is known to have reached the run. */
   #reached: number;
-  #writing: Promise<void> | null = null;
+  readonly #writes = new Again(() => this.#write());
 
   constructor(desk: Desk, run: LiveRun) {
     this.#desk = desk;
@@ -69,17 +70,17 @@ export class Delivery {
    */
   async ended(): Promise<void> {
     this.end();
-    if (this.#writing === null) return;
+    const { running } = this.#writes;
+    if (running === null) return;
     const done = new AbortController();
     const late = this.#desk.parts.real.sleep(REAL.frontHoldMs, done.signal).catch(() => undefined);
-    await Promise.race([this.#writing, late]);
+    await Promise.race([running, late]);
     done.abort();
   }
 
   /** Writes until the file has all; one that is under way takes what came meanwhile with it. */
   #deliver(): Promise<void> {
-    this.#writing ??= this.#write().finally(() => (this.#writing = null));
-    return this.#writing;
+    return this.#writes.ask();
   }
 
   async #write(): Promise<void> {

@@ -1,9 +1,9 @@
 // The way of an ask: intake, resolve, admission; and of the run that becomes of it: provision, execute, write-up, release,
 // seal. Each stage is a file. A run that is not this bot's any more is left where it stands, at whichever stage it was.
 
-import type { Entry } from "#core/ask.ts";
+import type { Entry, Verdict as Sealed } from "#core/ask.ts";
 import { formatDuration, type Instant } from "#core/time.ts";
-import type { Verdict } from "#client/execution.ts";
+import type { Attached } from "#client/attach.ts";
 import type { AskBody } from "#wire/bot.ts";
 import { STOPPED_WAITING } from "#wire/ledgerAnswers.ts";
 import { endedCard } from "../cards.ts";
@@ -16,7 +16,7 @@ import { intake } from "./intake.ts";
 import { provision, type Provisioned } from "./provision.ts";
 import { release } from "./release.ts";
 import { resolve } from "./resolve.ts";
-import { seal } from "./seal.ts";
+import { noteVerdict, seal } from "./seal.ts";
 import { writeUp } from "./writeUp.ts";
 
 /** The drain that an ask met. What this bot has told it need not be the ledger's yet, and older ledgers know of nothing else. */
@@ -44,14 +44,40 @@ function sentBack(desk: Desk, { answer }: Extract<Provisioned, { kind: "returned
   desk.cards.tell(endedCard(entry, desk.cards.last(entry.ask.id), { verdict, at: now }));
 }
 
-async function over(desk: Desk, run: LiveRun, end: Extract<Provisioned, { kind: "over" }>): Promise<void> {
+/** How a run leaves the fleet: known there for sure, perhaps, or never let in. */
+type Standing = "in" | "mayBeIn" | "out";
+
+/** The last stages of a run whose verdict the ledger has: it does not matter which bot takes them, or how often. */
+async function finish(desk: Desk, run: LiveRun, verdict: Sealed, standing: Standing): Promise<void> {
   run.move("end");
-  if (end.mayBeIn) await release(desk, run, run.entry.reading !== null);
-  await seal(desk, run, end.verdict, "");
+  const text = run.isRead ? await writeUp(desk, run) : "";
+  if (standing !== "out") await release(desk, run, standing === "in");
+  await seal(desk, run, verdict, text);
+}
+
+/** What is left belongs to whoever holds it next; one that has ended meanwhile is nobody's, and is given back here. */
+async function giveBackEnded(desk: Desk, run: LiveRun): Promise<void> {
+  const known = await desk.parts.ledger.run(run.id).catch(() => null);
+  if (known !== null && known.ended !== null) await release(desk, run, false);
+}
+
+async function executed(desk: Desk, run: LiveRun, attached: Attached): Promise<boolean> {
+  run.move("execute");
+  const verdict = await execute(desk, run, attached);
+  if (verdict.kind === "left") return false;
+  run.move("end");
+  await finish(desk, run, await noteVerdict(desk, run, verdict), "in");
+  return true;
 }
 
 /** Walks a run through its stages; answers whether it is over here: ended, or back in the queue. */
 async function walk(desk: Desk, run: LiveRun): Promise<boolean> {
+  const { verdict } = run.entry;
+  if (verdict !== null) {
+    noteDrainWait(desk, run.entry, desk.parts.clock.now());
+    await finish(desk, run, verdict, run.isRead ? "in" : "mayBeIn");
+    return true;
+  }
   const provisioned = await provision(desk, run);
   const isPast = provisioned.kind === "attached" || provisioned.kind === "over";
   if (isPast) noteDrainWait(desk, run.entry, desk.parts.clock.now());
@@ -61,19 +87,14 @@ async function walk(desk: Desk, run: LiveRun): Promise<boolean> {
     case "returned":
       sentBack(desk, provisioned);
       return true;
-    case "over":
-      await over(desk, run, provisioned);
-      return true;
-    case "attached": {
-      run.move("execute");
-      const verdict = await execute(desk, run, provisioned.attached);
-      if (verdict.kind === "left") return false;
+    case "over": {
       run.move("end");
-      const text = await writeUp(desk, run);
-      await release(desk, run, true);
-      await seal(desk, run, verdict, text);
+      const standing = !provisioned.mayBeIn ? "out" : run.isRead ? "in" : "mayBeIn";
+      await finish(desk, run, await noteVerdict(desk, run, provisioned.verdict), standing);
       return true;
     }
+    case "attached":
+      return await executed(desk, run, provisioned.attached);
   }
 }
 
@@ -82,9 +103,9 @@ async function broken(desk: Desk, run: LiveRun, error: unknown): Promise<boolean
   if (error instanceof NotOurs) throw error;
   desk.parts.log("error", "a run met an error of the bot's own", { id: run.id, error });
   noteDrainWait(desk, run.entry, desk.parts.clock.now());
-  const verdict: Verdict = { kind: "failed", why: "an error inside the bot; see its log" };
+  const verdict = { ending: "failed", exit: null, by: null, why: "an error inside the bot; see its log" } as const;
   await release(desk, run, true);
-  await seal(desk, run, verdict, "");
+  await seal(desk, run, run.entry.verdict ?? verdict, "");
   return true;
 }
 
@@ -99,6 +120,7 @@ async function live(desk: Desk, run: LiveRun): Promise<void> {
     // A ledger that can read its record again gives it to this bot, which then goes on with it.
     isLeft = !isUnreadable;
   } finally {
+    if (isLeft) await giveBackEnded(desk, run);
     desk.runs.drop(run, isLeft);
   }
 }

@@ -31,8 +31,14 @@ async function endedHolder(desk: Desk, error: unknown): Promise<string | null> {
   const problem = problemIn(error);
   const holder = problem?.code === "THREAD_BUSY" ? problem["runId"] : undefined;
   if (typeof holder !== "string") return null;
-  const known = await desk.parts.ledger.run(holder).catch(() => null);
+  const known = await desk.steady.do((ledger) => ledger.run(holder).catch(unlessUnknown));
   return known !== null && known.ended !== null ? holder : null;
+}
+
+/** A ledger that does not know a run says so; any other refusal is one, and one that is away is asked again. */
+function unlessUnknown(error: unknown): null {
+  if (problemIn(error)?.code === "NO_SUCH_RUN") return null;
+  throw error;
 }
 
 async function attach(desk: Desk, run: LiveRun, signal: AbortSignal): Promise<Attached> {
@@ -66,7 +72,7 @@ async function refused(desk: Desk, run: LiveRun, error: unknown, version: number
   if (run.stop.signal.aborted) return { kind: "over", verdict: { kind: "stopped" }, mayBeIn: true };
   const known = knownOf(error);
   if (known !== null && !isInFlight) {
-    desk.doors.met(run.resource, known, version);
+    desk.doors.met(run.entry.ask, known, version);
     const { id } = run;
     const answer = await desk.steady.do((ledger) =>
       ledger.giveBack({ id, generation: desk.number, closedBy: known.id }),

@@ -1,5 +1,6 @@
-// The last stage: the ledger has the run's end, once, with its verdict and write-up. A run that a deploy interrupted ends
-// `replaced` and never `failed`: it is told apart from its command's own failure here and nowhere else.
+// How a run ends in the ledger: first its verdict, so that no bot which takes it over runs it again, and as the last stage
+// its end, once, with its write-up. A run that a deploy interrupted ends `replaced` and never `failed`: it is told apart
+// from its command's own failure here and nowhere else.
 
 import type { Verdict as Sealed } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
@@ -35,16 +36,24 @@ function sealedVerdict(verdict: Verdict): Sealed {
 const wordsOf = ({ title, detail }: { readonly title: string; readonly detail: string }): string =>
   `${title}: ${detail}`;
 
-/** Writes the end, and tells it. */
-export async function seal(desk: Desk, run: LiveRun, verdict: Verdict, writeUp: string): Promise<void> {
-  const { parts, steady, cards, wakes, number } = desk;
-  const { id, entry } = run;
+/** Notes how it ended, before anything of it is given back: from then on it is neither followed nor begun again. */
+export async function noteVerdict(desk: Desk, { id }: LiveRun, verdict: Verdict): Promise<Sealed> {
+  const { parts, steady, number } = desk;
   const plain = sealedVerdict(verdict);
   const why =
     plain.why === null ? null : parts.secrets.mask(plain.why).replaceAll("\0", "").slice(0, LIMIT.writeUpChars);
-  const sealed: Sealed = { ...plain, why };
+  const { entry } = await steady.do((ledger) =>
+    ledger.progress({ id, generation: number, verdict: { ...plain, why } }),
+  );
+  return entry.verdict ?? { ...plain, why };
+}
+
+/** Writes the end, and tells it. */
+export async function seal(desk: Desk, run: LiveRun, verdict: Sealed, writeUp: string): Promise<void> {
+  const { parts, steady, cards, wakes, number } = desk;
+  const { id, entry } = run;
   const leftId = parts.mintId("r");
-  const { now } = await steady.do((ledger) => ledger.end({ id, generation: number, verdict: sealed, leftId, writeUp }));
-  cards.tell(endedCard(entry, cards.last(id), { verdict: sealed, at: now }));
+  const { now } = await steady.do((ledger) => ledger.end({ id, generation: number, verdict, leftId, writeUp }));
+  cards.tell(endedCard(entry, cards.last(id), { verdict, at: now }));
   wakes.wake(id);
 }

@@ -207,3 +207,29 @@ test("whatever is said in whatever pieces, and left wherever: the next one makes
     { numRuns: 60 },
   );
 });
+
+test("what comes at any instant around the end of a write is written too, whoever comes after it", async () => {
+  for (let offset = 0; offset < 60; offset += 1) {
+    const { bookOf, written, ledger, clock } = await stand();
+    const book = await bookOf();
+    await book.begin(reading(0));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const output = ledger.output.bind(ledger);
+    ledger.output = async (body) => {
+      ledger.output = output;
+      const answer = await output(body);
+      await promise;
+      return answer;
+    };
+    await book.push("out", bytes("first "), reading(6));
+    await clock.settle();
+    const late = promise.then(async () => {
+      for (let n = 0; n < offset; n += 1) await Promise.resolve();
+      await book.push("out", bytes("second"), reading(12));
+    });
+    resolve();
+    await late;
+    await clock.settle();
+    assert.equal(await written(), "first second", `after ${offset} steps`);
+  }
+});

@@ -6,6 +6,7 @@ import { LIMIT } from "#core/budgets.ts";
 import type { Reading } from "#client/follow.ts";
 import { problemIn } from "#wire/errors.ts";
 import type { OutputBody, OutputStream } from "#wire/ledger.ts";
+import { Again } from "../again.ts";
 import type { Steady } from "../steady.ts";
 import { Mask } from "./mask.ts";
 
@@ -44,7 +45,7 @@ export class OutputBook {
   readonly #ports: OutputPorts;
   readonly #streams: Record<OutputStream, Stream>;
   #process: Pick<Reading, "procId" | "bootId"> = NO_PROCESS;
-  #writing: Promise<void> | null = null;
+  readonly #writes = new Again(() => this.#writeAll());
   #failed: { readonly error: unknown } | null = null;
 
   constructor(ports: OutputPorts, lengths: Readonly<Record<OutputStream, number>>) {
@@ -71,15 +72,14 @@ export class OutputBook {
     const stream = this.#streams[name];
     const shown = stream.mask.push(bytes);
     if (shown.length > 0) stream.pending.push({ bytes: shown, end: reading[name] - stream.mask.held });
-    this.#write();
-    while (this.#waiting() > LIMIT.outputPartBytes && this.#failed === null) await this.#writing;
+    const written = this.#writes.ask();
+    if (this.#waiting() > LIMIT.outputPartBytes) await written;
     this.#refuse();
   }
 
   /** Resolves once the ledger has all of it but what may be the beginning of a hidden value. */
   async flushed(): Promise<void> {
-    this.#write();
-    while (this.#writing !== null) await this.#writing;
+    await this.#writes.ask();
     this.#refuse();
   }
 
@@ -103,16 +103,15 @@ export class OutputBook {
       .reduce((sum, { bytes }) => sum + bytes.length, 0);
   }
 
-  #write(): void {
-    if (this.#writing !== null || this.#failed !== null || this.#waiting() === 0) return;
-    this.#writing = this.#writeAll()
-      .catch((error: unknown) => void (this.#failed = { error }))
-      .finally(() => (this.#writing = null));
-  }
-
+  /** Writes until nothing waits; what the ledger refuses ends the writing for good, and is told to whoever brings more. */
   async #writeAll(): Promise<void> {
-    while (this.#waiting() > 0)
-      for (const name of ["out", "err"] as const) if (this.#streams[name].pending.length > 0) await this.#append(name);
+    try {
+      while (this.#waiting() > 0 && this.#failed === null)
+        for (const name of ["out", "err"] as const)
+          if (this.#streams[name].pending.length > 0) await this.#append(name);
+    } catch (error) {
+      this.#failed = { error };
+    }
   }
 
   /** Appends what is pending of one stream, as much as fits into one part. */

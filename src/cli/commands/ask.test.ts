@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { MINUTE } from "#core/time.ts";
@@ -68,8 +69,43 @@ test("every option reaches the bot as it was typed", async () => {
   assert.match(typed.out(), /"kind":"known"/);
 });
 
+test("what a later ask of a waiting thread wants otherwise is said not to count, and nothing else is", async () => {
+  const { bot, typed } = await stage();
+  bot.card = DEPLOY;
+  assert.equal(await typed.type("ask", "one", "--repo", "app", "--thread", "cli:x", "--by", "ann", "--ref", "main"), 0);
+  const wishes = ["--kind", "review", "--ref", "nope", "--lease", "3m", "--by", "bob"];
+  assert.equal(await typed.type("ask", "two", "--repo", "app", "--thread", "cli:x", ...wishes), 0);
+  const stays = "stays kind shell, ref main, lease of its kind, asked by ann";
+  const line = `tidegate: run ${ID} ${stays}: --kind, --ref, --lease, --by of this one do not count`;
+  assert.ok(typed.err().split("\n").includes(line), typed.err());
+  const plain = await stage();
+  plain.bot.card = DEPLOY;
+  for (const text of ["one", "two"]) await plain.typed.type("ask", text, "--repo", "app", "--thread", "cli:x");
+  assert.match(plain.typed.out(), /added to run/);
+  assert.doesNotMatch(plain.typed.err(), /count/);
+});
+
+test("the same key with another text says that the first one stands", async () => {
+  const { typed } = await stage();
+  await typed.type("ask", "one", "--repo", "app", "--key", "k");
+  await typed.type("ask", "one", "--repo", "app", "--key", "k");
+  assert.doesNotMatch(typed.err(), /another text/);
+  await typed.type("ask", "two", "--repo", "app", "--key", "k");
+  assert.match(
+    typed.err(),
+    /^tidegate: run r-0{19}1 was asked for with another text under this key; that one stands$/m,
+  );
+});
+
 const WRONG: readonly (readonly [typed: readonly string[], says: RegExp])[] = [
   [["", "--repo", "app"], /^tidegate: <text>: is empty\n {2}next: npx tidegate ask "/],
+  [["   ", "--repo", "app"], /^tidegate: <text>: is empty\n {2}next: npx tidegate ask "/],
+  [
+    ["x".repeat(20_001), "--repo", "app"],
+    /^tidegate: <text>: is longer than .*\n {2}next: .*npx tidegate ask - --repo app </,
+  ],
+  [["x", "--repo", "app", "--thread", ""], /^tidegate: --thread: is empty\n {2}next: --thread cli:mine$/],
+  [["x", "--repo", "app", "--lease", "-5m"], /^tidegate: --lease: must be more than 0\n/],
   [["x", "--repo", "a b"], /^tidegate: --repo: is no repository.*\n {2}next: npx tidegate repo list$/],
   [["x", "--repo", "app", "--kind", "Coding"], /^tidegate: --kind: is no kind.*\n {2}next: --kind shell/],
   [["x", "--repo", "app", "--thread", "a b"], /^tidegate: --thread: has a character.*\n {2}next: --thread cli:mine$/],
@@ -83,6 +119,33 @@ test("what does not fit is refused by its option with what to type, and the bot 
   for (const [words, says] of WRONG) {
     const { bot, typed } = await stage();
     assert.equal(await typed.type("ask", ...words), 2, words.join(" "));
+    assert.match(typed.err(), says);
+    assert.equal(bot.asked.length, 0);
+  }
+});
+
+test("- as the text is stdin, without the lines' ends that it ends with", async () => {
+  const { bot, typed } = await stage({}, { stdin: Readable.from([Buffer.from("fix\nth"), Buffer.from("is\n\n")]) });
+  assert.equal(await typed.type("ask", "-", "--repo", "app"), 0);
+  assert.equal(z.looseObject({ text: z.string() }).parse(bot.asked[0]?.given).text, "fix\nthis");
+  assert.equal(typed.err().match(/terminal/), null);
+  const terminal = Object.assign(Readable.from([Buffer.from("x\n")]), { isTTY: true });
+  const person = await stage({}, { stdin: terminal });
+  await person.typed.type("ask", "-", "--repo", "app");
+  assert.match(person.typed.err(), /^tidegate: the text is read from this terminal; Ctrl-D ends it\n/);
+});
+
+test("a stdin that is no text, empty or without an end is refused, and the bot is not asked", async () => {
+  const endless = async function* (): AsyncGenerator<Uint8Array> {
+    for (;;) yield Buffer.alloc(10_000, "x");
+  };
+  for (const [stdin, says] of [
+    [Readable.from([Buffer.from([0xff, 0xfe])]), /<text>: stdin is no UTF-8 text/],
+    [Readable.from([Buffer.from(" \n")]), /<text>: is empty/],
+    [endless(), /<text>: stdin has more than the 20000 characters/],
+  ] as const) {
+    const { bot, typed } = await stage({}, { stdin });
+    assert.equal(await typed.type("ask", "-", "--repo", "app"), 2);
     assert.match(typed.err(), says);
     assert.equal(bot.asked.length, 0);
   }

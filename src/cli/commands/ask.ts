@@ -2,6 +2,7 @@
 // refused naming the option; asking again with the same key is asking once.
 
 import type { Command } from "commander";
+import { formatDuration } from "#core/time.ts";
 import { askBodySchema, type AskAnswer, type AskBody } from "#wire/bot.ts";
 import { problemIn, type Problem } from "#wire/errors.ts";
 import { parseWith } from "#wire/parse.ts";
@@ -11,6 +12,8 @@ import { asRunFailure, CliError } from "../exit.ts";
 import { mintShortId } from "../ids.ts";
 import { leaseOf } from "../person.ts";
 import { askedWords, doorWords, stopCommand, watchCommand } from "../render/cardLines.ts";
+import { plain } from "../render/plain.ts";
+import { textTyped } from "../textTyped.ts";
 import { leftAloneWords, watchRun } from "../watchRun.ts";
 
 interface AskWishes {
@@ -28,9 +31,13 @@ interface AskWishes {
 const HELP = `
 It is answered at once: admitted, or queued with what it waits for, for how long, and its place. A queued ask outlives a
 deploy and starts by itself. The text is run by the kind's command of tidegate.jsonc; the kind shell runs it as a shell line.
+With - as the text it is read from stdin: npx tidegate ask - --repo app < task.md
 
 Exit codes: 0 it is admitted or queued · with --watch and --wait as the run does: its command's own · 124 its lease was over
 · 125 tidegate failed, or the run was refused · 127 it could not be started · 130 it was stopped, or Ctrl-C left it alone`;
+
+const LONGER =
+  "shorten it, or name a file of the repository in it; from a file: npx tidegate ask - --repo app < task.md";
 
 /** The option that a field of the wire is typed as, and what fits. */
 const OPTIONS: Readonly<Record<string, { readonly name: string; readonly next: string }>> = {
@@ -50,17 +57,17 @@ function asTyped(problem: Problem): CliError | null {
   const option = Object.hasOwn(OPTIONS, field) ? OPTIONS[field] : undefined;
   if (option === undefined) return null;
   const why = problem.detail.startsWith(`${field}: `) ? problem.detail.slice(field.length + 2) : problem.detail;
-  return new CliError(`${option.name}: ${why}`, option.next);
+  return new CliError(`${option.name}: ${why}`, why.startsWith("is longer") && field === "text" ? LONGER : option.next);
 }
 
 /** The ask as it is sent; what does not fit is refused before anything is asked. */
-function bodyOf(cli: Cli, text: readonly string[], wishes: AskWishes): AskBody {
+function bodyOf(cli: Cli, text: string, wishes: AskWishes): AskBody {
   const { repo, kind, thread = null, lease, ref = null, key, by = cli.who } = wishes;
   const leaseMs = lease === undefined ? null : leaseOf(lease, Number.MAX_SAFE_INTEGER);
   const parsed = parseWith(askBodySchema, {
     key: key ?? mintShortId("cli"),
     resource: repo,
-    text: text.join(" "),
+    text,
     ...(kind === undefined ? {} : { kind }),
     threadKey: thread,
     leaseMs,
@@ -82,10 +89,39 @@ async function answered(cli: Cli, body: AskBody, signal: AbortSignal): Promise<A
   }
 }
 
-function tell(cli: Cli, answer: AskAnswer, isFollowed: boolean): void {
+/** What was typed and does not count: the run was asked for before, and stays what it is. */
+function dropped({ id, kind, run, otherText }: AskAnswer, body: AskBody, wishes: AskWishes): string[] {
+  if (run === undefined || (kind !== "added" && kind !== "known")) return [];
+  const stays = [
+    { option: "--kind", is: `kind ${run.kind}`, isOther: wishes.kind !== undefined && body.kind !== run.kind },
+    {
+      option: "--ref",
+      is: run.ref === null ? "on the default branch" : `ref ${run.ref}`,
+      isOther: body.ref !== null && body.ref !== run.ref,
+    },
+    {
+      option: "--lease",
+      is: `lease ${run.leaseMs === null ? "of its kind" : formatDuration(run.leaseMs)}`,
+      isOther: body.leaseMs !== null && body.leaseMs !== run.leaseMs,
+    },
+    { option: "--by", is: `asked by ${plain(run.by)}`, isOther: wishes.by !== undefined && body.by !== run.by },
+  ].filter(({ isOther }) => isOther);
+  const options = stays.map(({ option }) => option).join(", ");
+  const verb = stays.length === 1 ? "does" : "do";
+  const text = `run ${id} was asked for with another text under this key; that one stands`;
+  const stay = `run ${id} stays ${stays.map(({ is }) => is).join(", ")}: ${options} of this one ${verb} not count`;
+  return [...(otherText ? [text] : []), ...(stays.length > 0 ? [stay] : [])];
+}
+
+function tell(
+  cli: Cli,
+  answer: AskAnswer,
+  asked: { readonly isFollowed: boolean; readonly dropped: readonly string[] },
+): void {
   const { output, options } = cli;
   const { quiet, json, ndjson } = options();
-  if (isFollowed) {
+  if (!quiet) for (const line of asked.dropped) output.say(`tidegate: ${line}`);
+  if (asked.isFollowed) {
     if (ndjson) output.data(JSON.stringify({ type: "ask", ...answer }));
     if (!quiet) output.say(`tidegate: ${askedWords(answer)}`);
     return;
@@ -98,9 +134,9 @@ function tell(cli: Cli, answer: AskAnswer, isFollowed: boolean): void {
   output.say(`tidegate: watch it: ${watchCommand(answer.id)}   stop it: ${stopCommand(answer.id)}`);
 }
 
-async function ask(cli: Cli, text: readonly string[], wishes: AskWishes): Promise<void> {
+async function ask(cli: Cli, words: readonly string[], wishes: AskWishes): Promise<void> {
   const isFollowed = wishes.wait === true || wishes.watch === true;
-  const body = bodyOf(cli, text, wishes);
+  const body = bodyOf(cli, await textTyped(cli, words, LONGER), wishes);
   let id: string | null = null;
   const leaving = (): string =>
     id === null
@@ -109,7 +145,7 @@ async function ask(cli: Cli, text: readonly string[], wishes: AskWishes): Promis
   await untilStopped(cli, leaving, async (stop) => {
     const answer = await answered(cli, body, stop);
     id = answer.id;
-    tell(cli, answer, isFollowed);
+    tell(cli, answer, { isFollowed, dropped: dropped(answer, body, wishes) });
     if (isFollowed) await watchRun(cli, { id, from: { out: 0, err: 0 }, shows: wishes.watch === true }, stop);
   });
 }
@@ -119,7 +155,7 @@ export function addAsk(program: Command, cli: Cli): void {
   program
     .command("ask")
     .description("ask the bot for a run: answered at once, also while a deploy is pending, and started by itself")
-    .argument("<text...>", "what is to be done")
+    .argument("<text...>", "what is to be done; - reads it from stdin")
     .requiredOption("--repo <name>", "a repository of `repo list`; its name alone is enough")
     .option("--kind <kind>", "a kind of tidegate.jsonc (default: shell)")
     .option("--thread <key>", "the thread that it belongs to; its branch goes on where an earlier run left it")

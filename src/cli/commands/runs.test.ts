@@ -184,7 +184,8 @@ test("a run is shown whole: card, door, times, what was asked and said, notes, v
   const followUp = { ...message, seq: 2, kind: "followUp", text: "then push", reached: false } as const;
   const note = { at: NOW, kind: "drain_wait", text: "waited 23m 30s for drain d-1", ms: 1_410_000 };
   const stop = { ...message, seq: 3, kind: "stop", text: "", reached: false } as const;
-  const written = { messages: [message, followUp, stop], notes: [note], text, ref: "main", tries: 2 };
+  const later = { ...message, seq: 4, text: "and push", reached: false } as const;
+  const written = { messages: [message, followUp, stop, later], notes: [note], text, ref: "main", tries: 2 };
   bot.add(runOf(A, { ...RUNNING, waitedMs: 1_410_000 }, { ...written, askedAt: NOW - 30 * MINUTE }));
   bot.write(A, "out", Buffer.from("hello"));
   assert.equal(await typed.type("runs", "show", A), 0);
@@ -209,7 +210,8 @@ test("a run is shown whole: card, door, times, what was asked and said, notes, v
   assert.match(after, /^card {6}failed, exit 2$/m);
   assert.match(after, /^ended {5}.*05:03Z, .* {3}ran 4 min$/m);
   assert.match(after, /^left {6}run r-bb0{17}1: what was said/m);
-  assert.match(after, /^05:08Z +follow-up +left +then push$/m);
+  assert.match(after, /^05:08Z +follow-up +dropped by the stop +then push$/m);
+  assert.match(after, /^05:08Z +steer +left +and push$/m);
   assert.match(after, /^05:08Z +stop +heeded$/m);
   assert.match(after, /^WRITE-UP\n {2}all is well\n\nits output again: /m);
   bot.add(runOf(B, QUEUED));

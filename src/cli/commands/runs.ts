@@ -16,6 +16,11 @@ The run's stdout and stderr are its own; everything tidegate says goes to stderr
 Exit codes: the run's command's own · 124 its lease was over · 125 tidegate failed, or the run was refused · 127 it could
 not be started · 130 it was stopped, or Ctrl-C left it alone · 2 usage · 4 not allowed`;
 
+const STEER_HELP = `
+A run hears it in its inbox: the file that TIDEGATE_INBOX names, from the root of its worktree, with a line of JSON for each
+that was said so far, {"seq", "at", "text"}. The kind's command has to read it; nothing is written to its stdin. A stop that
+is said later drops what has not been heard by then, a follow-up too.`;
+
 async function release(cli: Cli, runId: string, reason: string): Promise<void> {
   const { kind } = await cli.access().fleet.releaseRun({ runId, reason });
   if (cli.options().json) cli.output.data(JSON.stringify({ runId, kind }));
@@ -62,9 +67,13 @@ export function addRuns(program: Command, cli: Cli): void {
     .command("steer")
     .description("say something to a run in flight; to an ask that waits it is added")
     .argument("<run>", RUN)
-    .argument("<text...>", "what is to be said")
-    .option("--follow-up", "it is to be done after the run: it becomes an ask of its thread")
+    .argument("<text...>", "what is to be said; - reads it from stdin")
+    .option(
+      "--follow-up",
+      "it is to be done after the run: it becomes an ask of its thread, unless a stop is said later",
+    )
     .option("--key <key>", "the same key is said once, however often it is typed")
+    .addHelpText("after", STEER_HELP)
     .action((typed: string, text: string[], wishes: SteerWishes) => runsSteer(cli, typed, text, wishes));
   runs
     .command("release")

@@ -10,6 +10,7 @@ import type { Cli } from "../cli.ts";
 import { CliError, EXIT } from "../exit.ts";
 import { mintShortId } from "../ids.ts";
 import { watchCommand } from "../render/cardLines.ts";
+import { textTyped } from "../textTyped.ts";
 import { runIdOf, unknownRun } from "../runId.ts";
 
 /** One message as it was typed. */
@@ -70,7 +71,9 @@ export async function runsStop(cli: Cli, typed: string): Promise<void> {
 function steerWords(id: string, kind: MessageAnswer["kind"], as: Exclude<MessageKind, "stop">): string {
   switch (kind) {
     case "taken":
-      return as === "steer" ? `said to run ${id}` : `kept for the end of run ${id}: it becomes an ask of its thread`;
+      return as === "steer"
+        ? `said to run ${id}`
+        : `kept for the end of run ${id}: it becomes an ask of its thread, unless a stop is said later`;
     case "added":
       return `run ${id} waits still, and this is added to what was asked`;
     case "known":
@@ -91,14 +94,13 @@ export interface SteerWishes {
 export async function runsSteer(cli: Cli, typed: string, words: readonly string[], wishes: SteerWishes): Promise<void> {
   const { client } = cli.access().bot;
   const kind = wishes.followUp === true ? "followUp" : "steer";
-  const parsed = parseWith(messageBodySchema, { key: wishes.key ?? mintShortId("say"), text: words.join(" "), kind });
+  const next = `npx tidegate runs steer ${typed} "what is to change"`;
+  const text = await textTyped(cli, words, next);
+  const parsed = parseWith(messageBodySchema, { key: wishes.key ?? mintShortId("say"), text, kind });
   if (!parsed.ok) {
     const isKey = parsed.error.field === "key";
     const detail = parsed.error.detail.replace(/^\w+: /, "");
-    throw new CliError(
-      `${isKey ? "--key" : "<text>"}: ${detail}`,
-      `npx tidegate runs steer ${typed} "what is to change"`,
-    );
+    throw new CliError(`${isKey ? "--key" : "<text>"}: ${detail}`, next);
   }
   const body = parsed.value;
   await say(cli, {

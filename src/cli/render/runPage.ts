@@ -36,20 +36,24 @@ function bytesWords({ length, truncated }: KeptOutput): string {
   return `${length} bytes${left}`;
 }
 
+type Said = RunDetail["messages"][number];
+
 /** Whether what was said has reached the run: a follow-up is kept for its end, and what is left then becomes an ask. */
-function reachWords({ kind, reached }: RunDetail["messages"][number], isOver: boolean): string {
+function reachWords({ kind, reached, seq }: Said, { messages, endedAt }: RunDetail): string {
   if (reached) return "arrived";
-  // A stop counts as said until the run has ended by it.
-  if (isOver) return kind === "stop" ? "heeded" : "left";
-  return kind === "followUp" ? "for afterwards" : "not yet";
+  if (endedAt === null) return kind === "followUp" ? "for afterwards" : "not yet";
+  // A stop counts as said until the run has ended by it, and is an answer to whatever was said before it.
+  if (kind === "stop") return "heeded";
+  return messages.some((one) => one.kind === "stop" && one.seq > seq) ? "dropped by the stop" : "left";
 }
 
-function messageLines({ messages, endedAt }: RunDetail): string[] {
+function messageLines(run: RunDetail): string[] {
+  const { messages } = run;
   if (messages.length === 0) return [];
   const rows = messages.map((message) => [
     `${clockOf(message.at).slice(0, 5)}Z`,
     message.kind === "followUp" ? "follow-up" : message.kind,
-    reachWords(message, endedAt !== null),
+    reachWords(message, run),
     shortened(message.text, 200),
   ]);
   return ["", ...table(["SAID", "AS", "IT HAS", "TEXT"], rows)];

@@ -6,9 +6,9 @@ import { entryOf } from "#core/ledger.ts";
 import { liveRaw } from "../book.ts";
 import { drainBookOf } from "../bookSteps.ts";
 import { broken, RESOURCES, type Broken } from "../world.ts";
-import { closedBy, closingRaw, doorsIn, fleetOf } from "./doors.ts";
+import { closedBy, closingRaw, doorsIn, fleetOf, refusesChildRaw } from "./doors.ts";
 import { runOf } from "./inHand.ts";
-import { cellOf, isChildIn, isLive } from "./ledgerPart.ts";
+import { cellOf, isChildIn, isLive, untoldIn } from "./ledgerPart.ts";
 import { isIdle, isServing } from "./lives.ts";
 import type { BotModel } from "./botModel.ts";
 import { BOTS, FLEET, LEDGER, notedOf, type Bot, type FleetPart, type LedgerPart } from "./parts.ts";
@@ -21,9 +21,10 @@ export const BOT_INVARIANTS: Readonly<Record<string, string>> = {
   "8": "a waiting ask starts once what held it back is over, and never through a closed door",
   "12": "every ask is dispatched exactly once, or ended with a cause",
   "13": "the bot's door is open again within the pulse bound, whoever dies",
-  "14": "every wait is on its card, with its cause",
+  "14": "every wait is on its card, with its cause, and so is its end",
   stuck: "no ask is stuck: what may start, and what nobody has in hand, is taken up",
-  order: "asks of one repository start in the order of arrival, of those that may start",
+  order:
+    "asks of one repository are let in, and start at its resident, in the order of arrival, of those that may start",
   thread: "one live run a thread",
   beside: "no process of a run is started beside another one of it",
   fenced: "what an older bot writes is refused",
@@ -95,7 +96,9 @@ function stuck(model: BotModel, bot: Bot, part: LedgerPart): Broken | null {
     }
     if (isHeldElsewhere(entries, cellOf(resource), number)) continue;
     const isFree = !entries.some((one) => isLive(one) && one.ask.threadKey === threadKey);
-    const isOpen = closingRaw(doorsIn(model, bot), cellOf(resource)).length === 0 || isChildIn(part.store, entry.ask);
+    const [doors, cell] = [doorsIn(model, bot), cellOf(resource)];
+    const passes = isChildIn(part.store, entry.ask) && !refusesChildRaw(doors, cell);
+    const isOpen = closingRaw(doors, cell).length === 0 || passes;
     if (isFree && isOpen) return broken("stuck", `${id} may start, and bot ${number} rests`);
   }
   return null;
@@ -108,6 +111,12 @@ function orphaned(part: LedgerPart, fleet: FleetPart): Broken | null {
     return row !== null && (entry === undefined || !isLive(entry));
   });
   return left === undefined ? null : broken("row", `${left.id} is registered at its resident, and nobody has it`);
+}
+
+/** Whoever is over reads so on its card. */
+function untold(part: LedgerPart): Broken | null {
+  const [id] = untoldIn(part);
+  return id === undefined ? null : broken("14", `${id} has ended, its card says "${notedOf(part.cards, id)}"`);
 }
 
 /** Whoever waits reads on its card what for, as it is now. */
@@ -153,9 +162,12 @@ export function brokenBotState(model: BotModel, tuple: readonly number[]): Broke
       () => stuck(model, bot, part) ?? unsaid(model, bot, part),
     );
     if (rests !== null) return rests;
-    if (model.world.allowed.stall) continue;
-    const row = model.verdicts.get(`rows|${at(FLEET)}|${ledger}`, () => orphaned(part, model.fleets.at(at(FLEET))));
-    if (row !== null) return row;
+    const mayBeBehind = model.world.allowed.stall;
+    const after = model.verdicts.get(`after|${at(FLEET)}|${ledger}`, () => {
+      const row = mayBeBehind ? null : orphaned(part, model.fleets.at(at(FLEET)));
+      return row ?? untold(part);
+    });
+    if (after !== null) return after;
   }
   return null;
 }

@@ -30,6 +30,7 @@ export const SHIPPED_BOT = {
   toldStep: ledger.toldStep,
   undelivered: ledger.undelivered,
   doorOf: door.doorOf,
+  passesChild: door.passesChild,
   metOf: door.metOf,
   nextOpening: door.nextOpening,
   settleCopy: door.settleCopy,

@@ -78,6 +78,12 @@ const ASKS: readonly BotWorld[] = [
     { deploys: ["d1"], immortal: true, ...SWIFT },
   ),
   botWorld(
+    "swap",
+    "a part of a run in flight while the fleet is swapped; its deployer dies anywhere, and a watch that lags",
+    { askers: [LONG, CHILD], begins: SERVES },
+    { deploys: ["d1"], holds: true, time: true, eager: true },
+  ),
+  botWorld(
     "lostAsks",
     "answers that are lost, of whatever an ask is about; one is asked again",
     { askers: [{ ...A, times: 2 }, B], begins: SERVES },
@@ -86,7 +92,13 @@ const ASKS: readonly BotWorld[] = [
   botWorld(
     "lateAsks",
     "answers that travel: anything happens between a step of the ledger and its answer",
-    { askers: [A, B], sayings: [{ ...STOP, to: "a" }], begins: BEGUN },
+    { askers: [A, B], begins: BEGUN },
+    { slow: true, prompt: true },
+  ),
+  botWorld(
+    "lateStops",
+    "answers that travel, of an ask and of its stop",
+    { askers: [LONG], sayings: [STOP], begins: BEGUN },
     { slow: true, prompt: true },
   ),
   botWorld(
@@ -169,9 +181,15 @@ const SAYINGS: readonly BotWorld[] = [
   ),
   botWorld(
     "waits",
-    "steer, stop and follow-up to one that waits, is let in and comes back from a closed door",
+    "steer, stop and follow-up to one that waits, is let in and comes back from a closed door; each answer lost",
     { askers: [LONG], sayings: [STEER, STOP, FOLLOW_UP], begins: SERVES },
-    { deploys: ["d1"], immortal: true, ...SWIFT },
+    { deploys: ["d1"], immortal: true, lost: ["say"], ...SWIFT },
+  ),
+  botWorld(
+    "lostStops",
+    "a stop of one that waits, its answer lost, said again, over two bots",
+    { askers: [LONG], sayings: [{ ...STOP, times: 2 }], generations: 2, begins: SERVES },
+    { deploys: ["d1"], immortal: true, kill: true, time: true, lost: ["say"], ...SWIFT },
   ),
   botWorld(
     "replaced",

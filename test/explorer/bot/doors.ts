@@ -9,7 +9,7 @@ import { drainBookOf } from "../bookSteps.ts";
 import { broken, RESOURCES, type Broken } from "../world.ts";
 import { poked } from "./inHand.ts";
 import type { BotModel } from "./botModel.ts";
-import { NO_BOOK, type Bot, type Doors } from "./parts.ts";
+import { NO_BOOK, type Bot, type Doors, type Run } from "./parts.ts";
 
 /** The doors of a bot. */
 export const doorsIn = ({ doors }: BotModel, bot: Bot): Doors => doors.at(bot.doors);
@@ -27,6 +27,21 @@ export function closedBy(model: BotModel, bot: Bot, cell: 0 | 1): Closed | null 
     const facts = { copy: drainBookOf(copy), fleet: fleetOf(doors), met: met[cell], resource: RESOURCES[cell] };
     return model.core.doorOf(facts, 0);
   });
+}
+
+/** Whether a part of a run in flight passes a repository's door where it is closed. */
+export function passesChild(model: BotModel, bot: Bot, cell: 0 | 1): boolean {
+  const doors = doorsIn(model, bot);
+  const { copy, met } = doors;
+  const facts = { copy: drainBookOf(copy), fleet: fleetOf(doors), met: met[cell], resource: RESOURCES[cell] };
+  return model.core.passesChild(facts, 0);
+}
+
+/** Whether a door is known to refuse a part of a run in flight, by its own words: a swap does, and one that just did. */
+export function refusesChildRaw(doors: Doors, cell: 0 | 1): boolean {
+  const met = doors.met[cell];
+  const swaps = fleetOf(doors).some((drain) => drain.phase === "swapping" && closesRaw(drain, RESOURCES[cell]));
+  return swaps || (met !== null && met.tryAt > 0 && met.closesToChildren);
 }
 
 /** The ids that close a door by their own words: of what the registry told, of the copy where it told nothing, of a refusal. */
@@ -49,6 +64,13 @@ export function judgedDoor(doors: Doors, cell: 0 | 1, closed: Closed | null): Br
   if (closed !== null && by === undefined)
     return broken("stuck", `${door} closed by ${closed.drainId}, and nothing closes it`);
   return null;
+}
+
+/** What is wrong with what a door was taken for by a part of a run in flight. */
+export function judgedPassing(doors: Doors, cell: 0 | 1, passes: boolean): Broken | null {
+  if (passes !== refusesChildRaw(doors, cell)) return null;
+  const as = passes ? "passed by a part of a run in flight, which it refuses" : "one that refuses what it lets pass";
+  return broken(passes ? "8" : "stuck", `the door of R${cell + 1} is taken for ${as}`);
 }
 
 /** A bot after a step, and what is broken about coming to it. */
@@ -117,12 +139,12 @@ export function told(model: BotModel, bot: Bot, frame: Book | null): Bot {
 }
 
 /** A refused attach teaches, unless the registry has told something since it went out. */
-export function taught(model: BotModel, bot: Bot, { cell, moved }: { cell: 0 | 1; moved: boolean }, drain: Drain): Bot {
+export function taught(model: BotModel, bot: Bot, { cell, moved, child }: Run, drain: Drain): Bot {
   const doors = doorsIn(model, bot);
   if (moved && doors.frame !== null) return poked(bot);
-  const { closed, tryAt } = model.core.metOf(drain, drain.until, 0);
+  const { closed, closesToChildren, tryAt } = model.core.metOf({ ...drain, wasChild: child }, 0);
   const { cause, drainId, until, endsQuiet } = closed;
-  const met: Met = { closed: { cause, drainId, by: "", reason: "", until, endsQuiet }, tryAt };
+  const met: Met = { closed: { cause, drainId, by: "", reason: "", until, endsQuiet }, closesToChildren, tryAt };
   const next = cell === 0 ? ([met, doors.met[1]] as const) : ([doors.met[0], met] as const);
   return poked(withDoors(model, bot, { ...doors, met: next }));
 }
@@ -138,7 +160,8 @@ export function nextOpeningOf(model: BotModel, bot: Bot, renewed: (id: string) =
 
 function metAfter(met: Met | null, by: Ms): Met | null {
   if (met === null || met.tryAt <= by) return null;
-  return { closed: { ...met.closed, until: Math.max(0, met.closed.until - by) }, tryAt: met.tryAt - by };
+  const closed = { ...met.closed, until: Math.max(0, met.closed.until - by) };
+  return { closed, closesToChildren: met.closesToChildren, tryAt: met.tryAt - by };
 }
 
 /** The doors `by` ms later. */

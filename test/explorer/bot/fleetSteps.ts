@@ -2,12 +2,14 @@
 // whether something is done under a registration; a resident knows its rows, its processes and the inbox that stands in
 // each worktree.
 
+import { entryOf } from "#core/ledger.ts";
 import { EMPTY_RESIDENT, type TouchFound } from "#core/resident.ts";
 import { RESOURCES, broken, type Broken } from "../world.ts";
 import { closesRaw, liveRaw, type Book } from "../book.ts";
 import { drainBookOf } from "../bookSteps.ts";
 import { keyOf } from "./botWorld.ts";
 import { taught } from "./doors.ts";
+import { hasEnded, isChildIn } from "./ledgerPart.ts";
 import { closing, deliverOn, inboxOf, lastSteer, leftAsIs, moved, NOWHERE, poked } from "./inHand.ts";
 import type { BotModel } from "./botModel.ts";
 import {
@@ -20,6 +22,7 @@ import {
   type AtResident,
   type Bot,
   type FleetPart,
+  type LedgerPart,
   type Proc,
   type Run,
   type Step,
@@ -41,14 +44,14 @@ interface Made {
   readonly broken?: Broken | null;
 }
 
-/** Where the runs of a bot stand: at which fleet, under which registry, and what the ledger says of a run. */
+/** Where the runs of a bot stand: at which fleet, under which registry, and what the ledger has of them. */
 interface There {
   readonly n: number;
   readonly bot: Bot;
   readonly fleet: FleetPart;
   readonly registry: Book;
   readonly readable: boolean;
-  readonly isOver: (id: string) => boolean;
+  readonly ledger: LedgerPart;
 }
 
 /** What the registry says of an attach that is no registered run's. */
@@ -73,6 +76,28 @@ function startedTooEarly({ registry, readable, fleet }: There, run: Run, parent:
   return broken("8", `${run.id} starts at R${run.cell + 1}, which ${closing.id} closes`);
 }
 
+/**
+ * A run that starts before one that came earlier and was let in too, but has not started: whoever stands at the door, and
+ * whoever nobody has in hand because an answer was lost or its bot is gone.
+ */
+function startedOutOfTurn({ ledger, fleet, bot }: There, run: Run): Broken | null {
+  const { store } = ledger;
+  const mine = entryOf(store, run.id);
+  if (mine === undefined || isChildIn(store, mine.ask) || hasStarted(fleet, run.id)) return null;
+  const before = store.entries.find(
+    ({ ask, state, place }) =>
+      ask.resource === mine.ask.resource &&
+      state !== "queued" &&
+      place < mine.place &&
+      !isChildIn(store, ask) &&
+      !hasStarted(fleet, ask.id) &&
+      !bot.runs.some(({ id, at }) => id === ask.id && (at === "detach" || at === "seal")),
+  );
+  return before === undefined ? null : broken("order", `${run.id} starts before ${before.ask.id}, which came earlier`);
+}
+
+const hasStarted = ({ runs }: FleetPart, id: string): boolean => runs.some((one) => one.id === id);
+
 function attached(there: There, run: Run, at: AtResident, label: string): Made {
   const boot = there.fleet.boots[run.cell];
   // Whoever attaches again after a cut follows on; whoever has just taken the run begins, if only to find it begun.
@@ -88,17 +113,17 @@ function attach(model: BotModel, there: There, run: Run): Made {
     return { label: `attaches ${run.id}: old generation`, bot: leftAsIs(bot, run.id), fleet };
   if (at.row !== null) return attached(there, run, at, "registered");
   const other = fleet.runs.find((one) => one.thread === run.thread && one.row !== null);
-  if (other !== undefined && !there.isOver(other.id))
+  if (other !== undefined && !hasEnded(there.ledger, other.id))
     return { label: `attaches ${run.id}: thread busy`, bot: ending(bot, run), fleet };
   const spec = model.world.askers.find(({ id }) => id === keyOf(run.id));
   const answer = look(model, there, run, spec?.parent ?? null);
   if (answer.kind === "open") {
-    const early = startedTooEarly(there, run, spec?.parent ?? null);
+    const early = startedTooEarly(there, run, spec?.parent ?? null) ?? startedOutOfTurn(there, run);
     if (spec?.brief === true)
       return {
         label: `attaches ${run.id}: new, and done`,
         bot: poked(moved(bot, { ...run, at: "seal" })),
-        fleet,
+        fleet: withRun(fleet, at),
         broken: early,
       };
     const freed = other === undefined ? there : { ...there, fleet: withRun(fleet, ended({ ...other, row: null })) };
@@ -261,9 +286,9 @@ export function fleetSteps(model: BotModel, tuple: readonly number[], n: 0 | 1 |
   const isAtDoor = bot.runs.some((run) => run.at === "door");
   const beside = isAtDoor ? `${at(REGISTRY)}|${at(LEDGER)}|${readable}` : "";
   return model.steps.get(`fleet|${n}|${at(BOTS[n])}|${at(FLEET)}|${beside}`, () => {
-    const isOver = (id: string): boolean => model.ledgers.at(at(LEDGER)).ended.some((one) => one.id === id);
     const registry = model.registries.at(at(REGISTRY));
-    const there: There = { n, bot, fleet: model.fleets.at(at(FLEET)), registry, readable, isOver };
+    const ledger = model.ledgers.at(at(LEDGER));
+    const there: There = { n, bot, fleet: model.fleets.at(at(FLEET)), registry, readable, ledger };
     return bot.runs.flatMap((run) =>
       stepsOfRun(model, there, run).map((made): Step => {
         const changes = [BOTS[n], model.bots.number(made.bot), FLEET, model.fleets.number(made.fleet)];

@@ -43,7 +43,8 @@ function heardBack(model: BotModel, bot: Bot, id: string, answer: Answer): Bot {
 
 function heardSay(model: BotModel, bot: Bot, key: string, answer: Answer): Bot {
   const left = { ...bot, says: bot.says.filter((one) => one !== key) };
-  if (answer.of !== "said" || answer.entry === null) return left;
+  if (answer.of !== "said") return left;
+  if (answer.entry === null) return poked(left);
   const { id } = answer.entry.ask;
   if (answer.kind === "ended") return poked(tell(left, id, "ended", null));
   const run = runOf(left, id);
@@ -74,6 +75,10 @@ function heardReached(bot: Bot, id: string, answer: Answer): Bot {
   return moved(bot, deliverOn({ ...run, delivery: null, delivered: Math.max(run.delivered, run.reached) }));
 }
 
+/** Ends that the last bot wrote and did not live to tell are told by the one that begins. */
+const endsTold = (bot: Bot, answer: Answer): Bot =>
+  answer.of === "entries" ? answer.over.reduce((rest, id) => tell(rest, id, "ended", null), bot) : bot;
+
 /** Takes an answer. */
 export function hear(model: BotModel, { bot, number }: Who, { kind, id }: Request, answer: Answer | "fenced"): Bot {
   if (answer === "fenced") return OVER;
@@ -81,7 +86,7 @@ export function hear(model: BotModel, { bot, number }: Who, { kind, id }: Reques
     case "ask":
       return heardAsk(model, bot, id, answer);
     case "look":
-      return answer.of === "entries" ? looked(model, bot, answer.entries, number) : bot;
+      return answer.of === "entries" ? looked(model, bot, answer, number) : bot;
     case "dispatch":
       return heardDispatch(model, bot, answer);
     case "return":
@@ -99,7 +104,7 @@ export function hear(model: BotModel, { bot, number }: Who, { kind, id }: Reques
     case "reclaim": {
       const entries = answer.of === "entries" ? answer.entries : [];
       const taken = entries.reduce((rest, entry) => start(model, rest, entry), { ...bot, beat: false });
-      return poked(taken.mode === "begun" ? { ...taken, mode: "live" } : taken);
+      return poked(taken.mode === "begun" ? { ...endsTold(taken, answer), mode: "live" } : taken);
     }
     case "handOff":
       return OVER;
@@ -114,7 +119,7 @@ export function unheard(bot: Bot, { kind, id }: Request): Bot {
     case "ask":
       return { ...bot, asks: bot.asks.filter((one) => one.id !== id), owes: true };
     case "say":
-      return { ...bot, says: bot.says.filter((one) => one !== id) };
+      return { ...bot, says: bot.says.filter((one) => one !== id), owes: true };
     case "look":
     case "dispatch":
       return { ...bot, again: false, owes: true, pump: { at: "idle" } };

@@ -15,6 +15,14 @@ export const poked = (bot: Bot): Bot => (bot.mode === "live" ? { ...bot, again: 
 /** A run of a bot that has it in hand. */
 export const runOf = (bot: Bot, id: string): Run | undefined => bot.runs.find((run) => run.id === id);
 
+/** Whoever of a repository's runs is past its door, of those that the ledger knows no process of, or was left as it is. */
+export function passedIn({ runs, left }: Bot, cell: 0 | 1): readonly string[] {
+  const past = runs.filter(
+    (run) => run.cell === cell && run.at !== "door" && run.at !== "back" && run.reading === null,
+  );
+  return [...past.map(({ id }) => id), ...left];
+}
+
 const withTouched = (bot: Bot, id: string): Bot => ({ ...bot, touched: [...new Set([...bot.touched, id])].toSorted() });
 
 /** A run further on its way. */

@@ -5,10 +5,11 @@ import type { Ask, Entry } from "#core/ask.ts";
 import { CLOCK } from "#core/budgets.ts";
 import { EMPTY_LEDGER, entryOf, type LedgerStore } from "#core/ledger.ts";
 import { HOUR, type Ms } from "#core/time.ts";
+import type { Doors } from "#core/turn.ts";
 import { broken, RESOURCES, type Broken } from "../world.ts";
 import { keyOf, type Asker } from "./botWorld.ts";
 import type { BotModel } from "./botModel.ts";
-import type { LedgerPart } from "./parts.ts";
+import type { Asking, LedgerPart } from "./parts.ts";
 
 /** The lease of every run: none ends within an exploration. */
 const LEASE_MS: Ms = HOUR;
@@ -68,6 +69,7 @@ function canonicalEntry(entry: Entry, by: Ms): Entry {
     delivered,
     toldOf,
     metDrain: null,
+    verdict: entry.verdict,
   };
 }
 
@@ -103,7 +105,7 @@ export function ledgerAfter(part: LedgerPart, by: Ms): LedgerPart {
       .filter((id) => known.has(id))
       .toSorted((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : 0)),
     out: out.toSorted(),
-    cards: cards.filter(([id]) => known.has(id)),
+    cards: cards.filter(([id, card]) => known.has(id) || (card !== "ended" && hasEnded(part, id))),
   };
 }
 
@@ -150,6 +152,10 @@ export function withEnded(part: LedgerPart, entry: Entry): LedgerPart {
 /** Whether an ask of this id is over. */
 export const hasEnded = (part: LedgerPart, id: string): boolean => part.ended.some((one) => one.id === id);
 
+/** Who is over without having been told so on its card. */
+export const untoldIn = (part: LedgerPart): readonly string[] =>
+  part.cards.flatMap(([id]) => (hasEnded(part, id) ? [id] : []));
+
 /** Whom it was who let an ask out of the queue: twice is once too often, and so is once more under the same key. */
 function letOutTwice(part: LedgerPart, entry: Entry): Broken | null {
   const { id } = entry.ask;
@@ -180,19 +186,30 @@ function overtaken(part: LedgerPart, entry: Entry): Broken | null {
 }
 
 /** What is wrong with letting this ask out, over the ledger as it was before. */
-export function judgedAdmission(part: LedgerPart, entry: Entry, open: boolean): Broken | null {
+export function judgedAdmission(
+  part: LedgerPart,
+  entry: Entry,
+  { open, passesChild }: Pick<Asking, "open" | "passesChild">,
+): Broken | null {
   const { ask } = entry;
   const twice = letOutTwice(part, entry);
   if (twice !== null) return twice;
   const holder = part.store.entries.find((other) => isLive(other) && other.ask.threadKey === ask.threadKey);
   if (holder !== undefined) return broken("thread", `${ask.id} is let into its thread beside ${holder.ask.id}`);
-  if (isChildIn(part.store, ask)) return null;
+  if (isChildIn(part.store, ask))
+    return open || passesChild ? null : broken("8", `${ask.id} is let in through a door that is known to refuse it`);
   if (!open) return broken("8", `${ask.id} is dispatched through a closed door`);
   return overtaken(part, entry);
 }
 
 /** The doors as a bot tells them. */
-export const doorsOf = (open: boolean, generation: number) => ({ generation, open, leaseMs: LEASE_MS });
+export const doorsOf = (seen: Pick<Asking, "open" | "passesChild" | "passed">, generation: number): Doors => ({
+  generation,
+  open: seen.open,
+  passesChild: seen.passesChild,
+  passed: seen.passed,
+  leaseMs: LEASE_MS,
+});
 
 /** A restart of its process: whoever holds a run has had no way to say so. */
 export function booted(model: BotModel, part: LedgerPart): LedgerPart {

@@ -1,7 +1,7 @@
 // Who asks, who says something, and the lives of bots and of the ledger: begun, asked to end, killed, standing still.
 
-import { closedBy, doorsIn, frameOf, judgedDoor, told } from "./doors.ts";
-import { letGo, poked } from "./inHand.ts";
+import { closedBy, doorsIn, frameOf, judgedDoor, judgedPassing, passesChild, told } from "./doors.ts";
+import { letGo, passedIn, poked } from "./inHand.ts";
 import { booted, hasEnded, ledgerAfter } from "./ledgerPart.ts";
 import { asked } from "./closing.ts";
 import { ABSENT, OVER } from "./lives.ts";
@@ -36,11 +36,14 @@ function askerSteps(model: BotModel, tuple: readonly number[], n: 0 | 1 | 2, out
     const name = asks === 0 ? id : `${id}'`;
     const closed = closedBy(model, bot, cell);
     const by = closed === null ? null : { cause: closed.cause, drainId: closed.drainId };
-    const asking: Asking = { id: name, open: closed === null, closedBy: by };
+    const [passes, passed] = [passesChild(model, bot, cell), passedIn(bot, cell)];
+    const asking: Asking = { id: name, open: closed === null, passesChild: passes, passed, closedBy: by };
     const next = model.bots.number({ ...bot, asks: [...bot.asks, asking].toSorted(byId) });
     const changes = [BOTS[n], next, OUTSIDE, model.outsides.number({ ...outside, asked: counted(outside.asked, i) })];
     const label = `${name} is asked of bot ${n + 1} (${closed === null ? "open" : `closed by ${closed.drainId}`})`;
-    return [{ label, changes, broken: judgedDoor(doorsIn(model, bot), cell, closed) }];
+    const doors = doorsIn(model, bot);
+    const wrong = judgedDoor(doors, cell, closed) ?? (parent === undefined ? null : judgedPassing(doors, cell, passes));
+    return [{ label, changes, broken: wrong }];
   });
 }
 

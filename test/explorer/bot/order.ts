@@ -25,10 +25,16 @@ function isLeft({ left }: Bot, { ask }: Entry): boolean {
   return left.includes(ask.id);
 }
 
+/** Whether this bot knew that one which is over waits, and has told nothing since: the answer that said so was lost. */
+function isUntold({ last, told, runs }: Bot, id: string): boolean {
+  const waited = notedOf(last, id) === "queued" || notedOf(told, id) !== undefined;
+  return waited && !runs.some((run) => run.id === id);
+}
+
 /** Whether what was written has reached the run: somebody was alive to read it once it stood. */
 function isRead(live: number): boolean {
   return live > 0;
 }
 
 /** The bot's own order. */
-export const ORDER = { isAwaiting, isTouched, isKnown, isLeft, isRead };
+export const ORDER = { isAwaiting, isTouched, isKnown, isLeft, isUntold, isRead };

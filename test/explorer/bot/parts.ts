@@ -109,14 +109,17 @@ export type Pump =
       readonly at: "dispatch";
       readonly cell: 0 | 1;
       readonly open: boolean;
+      readonly passesChild: boolean;
       readonly look: Look;
       readonly gone: readonly string[];
     };
 
-/** An ask on its way, with what its door was as it left. */
+/** An ask on its way, with what its door was as it left, and who was past it. */
 export interface Asking {
   readonly id: string;
   readonly open: boolean;
+  readonly passesChild: boolean;
+  readonly passed: readonly string[];
   readonly closedBy: { readonly cause: "deploy" | "drain"; readonly drainId: string } | null;
 }
 

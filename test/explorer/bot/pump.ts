@@ -5,11 +5,12 @@ import type { Entry } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
 import type { CardEvent } from "#core/card.ts";
 import type { Closed } from "#core/door.ts";
-import { closedBy } from "./doors.ts";
+import { closedBy, passesChild } from "./doors.ts";
 import { learned, moved, runOf, start, tell } from "./inHand.ts";
 import { cellOf, isLive } from "./ledgerPart.ts";
 import type { BotModel } from "./botModel.ts";
 import { noted, notedOf, type Bot, type Look, type Seen } from "./parts.ts";
+import type { Answer } from "./requests.ts";
 
 /** The card of an ask that waits, as it is compared: by what it waits for. */
 export function queuedCard(closed: Pick<Closed, "cause" | "drainId"> | null, behind: "thread" | "queue"): string {
@@ -81,11 +82,12 @@ export function pumpOn(model: BotModel, bot: Bot, look: Look, { gone, more }: Di
   const waiting = mine.filter(({ id }) => !gone.includes(id));
   const coming = bot.runs.filter((run) => run.cell === cell && (run.at === "door" || run.at === "back"));
   const isHeld = look.held.includes(cell);
-  const goesOn = more && !isHeld && gone.length < mine.length && bot.mode === "live" && !bot.letGo;
-  if (goesOn && coming.length === 0 && coming.length < LIMIT.provisioningSlots) {
-    const closed = closedBy(model, bot, cell);
-    if (closed === null || waiting.some(({ child }) => child))
-      return { ...bot, pump: { at: "dispatch", cell, open: closed === null, look, gone } };
+  if (more && waiting.length > 0 && bot.mode === "live" && !bot.letGo) {
+    const open = closedBy(model, bot, cell) === null;
+    const passes = passesChild(model, bot, cell);
+    const hasRoom = !isHeld && coming.length === 0 && coming.length < LIMIT.provisioningSlots;
+    if ((open && hasRoom) || ((open || passes) && waiting.some(({ child }) => child)))
+      return { ...bot, pump: { at: "dispatch", cell, open, passesChild: passes, look, gone } };
   }
   const rest = { ...look, queued: look.queued.filter((entry) => entry.cell !== cell) };
   return pumpOn(model, tellLeft(model, bot, look, waiting), rest, NOBODY);
@@ -116,9 +118,19 @@ export function isHeldElsewhere(entries: readonly Entry[], cell: 0 | 1, number: 
   );
 }
 
+/** Who was told last that it waits, and has ended by a word whose answer was lost, is told so. */
+function endsTold({ core }: BotModel, bot: Bot, over: readonly string[]): Bot {
+  return over.reduce((rest, id) => (core.isUntold(rest, id) ? tell(rest, id, "ended", null) : rest), bot);
+}
+
 /** The ledger has answered what there is. */
-export function looked(model: BotModel, bot: Bot, entries: readonly Entry[], number: number): Bot {
-  const taken = adopted(model, bot, entries, number);
+export function looked(
+  model: BotModel,
+  bot: Bot,
+  { entries, over }: Extract<Answer, { of: "entries" }>,
+  number: number,
+): Bot {
+  const taken = endsTold(model, adopted(model, bot, entries, number), over);
   const waiting = entries.filter((entry) => !isLive(entry));
   const ids = waiting.map(({ ask }) => ask.id);
   const told = taken.told.filter(([id]) => ids.includes(id) || taken.touched.includes(id));

@@ -5,7 +5,18 @@ import type { Entry } from "#core/ask.ts";
 import { entryOf, type LedgerStore } from "#core/ledger.ts";
 import { broken, RESOURCES } from "../world.ts";
 import { keyOf, type RequestKind } from "./botWorld.ts";
-import { askOf, botStep, doorsOf, hasEnded, judgedAdmission, withEnded, type Asked, type Made } from "./ledgerPart.ts";
+import {
+  askOf,
+  botStep,
+  doorsOf,
+  hasEnded,
+  judgedAdmission,
+  untoldIn,
+  withEnded,
+  type Asked,
+  type Made,
+} from "./ledgerPart.ts";
+import { passedIn } from "./inHand.ts";
 import type { BotModel } from "./botModel.ts";
 import { noted, type Bot, type LedgerPart, type Run, type Word } from "./parts.ts";
 import { judgedEnd } from "./said.ts";
@@ -18,7 +29,8 @@ export interface Request {
 
 /** The answers by what is asked. An entry of null: there is none, or it has ended. `unheld`: it is not this bot's to say. */
 export type Answer =
-  | { readonly of: "entries"; readonly entries: readonly Entry[] }
+  /** `over`: whoever has ended and was not told so: of a look by this bot, of a reclaim by whichever. */
+  | { readonly of: "entries"; readonly entries: readonly Entry[]; readonly over: readonly string[] }
   | { readonly of: "entry"; readonly entry: Entry | null }
   | {
       readonly of: "asked";
@@ -80,7 +92,7 @@ function ask(model: BotModel, part: LedgerPart, { bot, number }: Who, id: string
   if (spec === undefined || asking === undefined) throw new RangeError(id);
   const known = (entry: Entry | null): Answer => ({ of: "asked", kind: "known", entry, behind: "queue" });
   if (part.ended.some((one) => one.id === id || one.keys.includes(keyOf(id)))) return { part, answer: known(null) };
-  const { store, found: came } = model.core.askStep(part.store, askOf(spec, id), doorsOf(asking.open, number), 0);
+  const { store, found: came } = model.core.askStep(part.store, askOf(spec, id), doorsOf(asking, number), 0);
   switch (came.kind) {
     case "fenced":
       return { part, answer: UNHELD };
@@ -98,18 +110,19 @@ function ask(model: BotModel, part: LedgerPart, { bot, number }: Who, id: string
     case "admitted": {
       const after = { ...part, store, arrived: [...part.arrived, id], out: [...part.out, id] };
       const answer: Answer = { of: "asked", kind: "admitted", entry: came.entry, behind: "queue" };
-      return { part: after, answer, broken: judgedAdmission(part, came.entry, asking.open) };
+      return { part: after, answer, broken: judgedAdmission(part, came.entry, asking) };
     }
   }
 }
 
 function dispatch(model: BotModel, part: LedgerPart, { bot, number }: Who): Made<Answer> {
   if (bot.pump.at !== "dispatch") throw new RangeError("nothing is dispatched");
-  const { cell, open } = bot.pump;
-  const { store, found: next } = model.core.dispatchStep(part.store, RESOURCES[cell], doorsOf(open, number), 0);
+  const { cell, open, passesChild } = bot.pump;
+  const doors = doorsOf({ open, passesChild, passed: passedIn(bot, cell) }, number);
+  const { store, found: next } = model.core.dispatchStep(part.store, RESOURCES[cell], doors, 0);
   if (next === null) return { part: { ...part, store }, answer: found(null) };
   const after = { ...part, store, out: [...part.out, next.ask.id] };
-  return { part: after, answer: found(next), broken: judgedAdmission(part, next, open) };
+  return { part: after, answer: found(next), broken: judgedAdmission(part, next, { open, passesChild }) };
 }
 
 /** As the ledger answers it: what was sent back before is answered again. */
@@ -184,7 +197,7 @@ function reclaim(model: BotModel, part: LedgerPart, number: number, silent: (hol
   const early = before.find((entry) => entry !== undefined && entry.state !== "handedOff" && !silent(entry.holder));
   const wrong =
     early === undefined ? null : broken("held", `bot ${number} takes ${early.ask.id}, which bot ${early.holder} holds`);
-  return { part: { ...part, store }, answer: { of: "entries", entries }, broken: wrong };
+  return { part: { ...part, store }, answer: { of: "entries", entries, over: untoldIn(part) }, broken: wrong };
 }
 
 /** What else a request is judged by: the inbox of its run, and which bots have been silent for a ledger lease. */
@@ -201,7 +214,10 @@ export function perform(
   { kind, id, inboxOf, silent }: Request & Beside,
 ): Asked<Answer> {
   const { number, bot } = who;
-  if (kind === "look") return { part, answer: { of: "entries", entries: part.store.entries }, broken: null };
+  if (kind === "look") {
+    const over = part.ended.flatMap((one) => (model.core.isUntold(bot, one.id) ? [one.id] : []));
+    return { part, answer: { of: "entries", entries: part.store.entries, over }, broken: null };
+  }
   return botStep(model, part, number, (store: LedgerStore): Made<Answer> => {
     switch (kind) {
       case "ask":
