@@ -218,7 +218,7 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     core: doorsAreNotLookedAt,
     world: "child",
     invariant: "8",
-    steps: 23,
+    steps: 24,
     telling: /^bot 1 dispatch: k$/,
   },
   {
@@ -322,7 +322,7 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     core: nothingIsLeft,
     world: "said",
     invariant: "lost",
-    steps: 17,
+    steps: 18,
     telling: /^bot 1 end r/,
   },
   {
@@ -330,7 +330,7 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     core: everythingIsLeft,
     world: "said",
     invariant: "twice",
-    steps: 19,
+    steps: 20,
     telling: /^bot 1 reached r/,
   },
   {
@@ -338,7 +338,7 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     core: saidTwice,
     world: "said",
     invariant: "twice",
-    steps: 19,
+    steps: 20,
     telling: /^bot 1 say m1: taken/,
   },
   {
@@ -354,7 +354,7 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     core: lateAnswersAreNotAwaited,
     world: "lateDoors",
     invariant: "row",
-    steps: 28,
+    steps: 30,
     telling: /^bot 1 hears of ask r$/,
   },
   {
@@ -362,7 +362,7 @@ export const BOT_KNOCKOUTS: readonly BotKnockout[] = [
     core: looksAreNeverOlder,
     world: "lateDoors",
     invariant: "row",
-    steps: 26,
+    steps: 28,
     telling: /^bot 1 hears of look$/,
   },
   {

@@ -33,6 +33,7 @@ export type RequestKind =
   | "return"
   | "begin"
   | "reached"
+  | "verdict"
   | "end"
   | "say"
   | "word"

@@ -23,7 +23,17 @@ const SERVES = [...BEGUN, /^bot 1 reclaim: nobody$/];
 /** What happens in between is other worlds' to show. */
 const SWIFT = { eager: true, prompt: true } as const;
 const OF_ASKS: readonly RequestKind[] = ["ask", "look", "dispatch", "return", "end"];
-const OF_RUNS: readonly RequestKind[] = ["ask", "look", "dispatch", "begin", "end", "reclaim", "handOff", "attach"];
+const OF_RUNS: readonly RequestKind[] = [
+  "ask",
+  "look",
+  "dispatch",
+  "begin",
+  "verdict",
+  "end",
+  "reclaim",
+  "handOff",
+  "attach",
+];
 
 const DOORS: readonly BotWorld[] = [
   botWorld(

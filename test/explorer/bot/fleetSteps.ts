@@ -28,7 +28,13 @@ import {
   type Step,
 } from "./parts.ts";
 
-const NONE: Pick<AtResident, "row" | "procs" | "inbox" | "shown"> = { row: null, procs: [], inbox: [], shown: [] };
+const NONE: Omit<AtResident, "id" | "cell" | "thread"> = {
+  row: null,
+  procs: [],
+  inbox: [],
+  shown: [],
+  released: false,
+};
 
 function atResident(fleet: FleetPart, { id, cell, thread }: Pick<Run, "id" | "cell" | "thread">): AtResident {
   return fleet.runs.find((one) => one.id === id) ?? { id, cell, thread, ...NONE };
@@ -91,7 +97,7 @@ function startedOutOfTurn({ ledger, fleet, bot }: There, run: Run): Broken | nul
       place < mine.place &&
       !isChildIn(store, ask) &&
       !hasStarted(fleet, ask.id) &&
-      !bot.runs.some(({ id, at }) => id === ask.id && (at === "detach" || at === "seal")),
+      !bot.runs.some(({ id, at }) => id === ask.id && (at === "verdict" || at === "detach" || at === "seal")),
   );
   return before === undefined ? null : broken("order", `${run.id} starts before ${before.ask.id}, which came earlier`);
 }
@@ -136,7 +142,7 @@ function attach(model: BotModel, there: There, run: Run): Made {
   return { label, bot: taught(model, back, run, answer.drain), fleet };
 }
 
-const ending = (bot: Bot, run: Run): Bot => poked(moved(bot, { ...closing(run), at: "detach" }));
+const ending = (bot: Bot, run: Run): Bot => poked(moved(bot, { ...closing(run), at: "verdict" }));
 
 /** A run's resident with every process of it over. */
 function ended(at: AtResident): AtResident {
@@ -184,8 +190,9 @@ function exec(model: BotModel, there: There, run: Run): Made {
     return { label: `finds the process of ${run.id}`, bot: found(bot, run), fleet };
   if (isAskedAfter) return proc === undefined && !run.heard ? anew(there, run) : replaced(model, there, run);
   const alive = at.procs.find(([, state]) => state === "alive");
-  const twice =
-    alive !== undefined
+  const twice = at.released
+    ? broken("12", `bot ${n + 1} starts process ${reading.n} of ${run.id}, which has ended and was given back`)
+    : alive !== undefined
       ? broken("beside", `bot ${n + 1} starts process ${reading.n} of ${run.id}, whose process ${alive[0]} is alive`)
       : proc !== undefined
         ? broken("12", `bot ${n + 1} starts process ${reading.n} of ${run.id} a second time`)
@@ -253,7 +260,11 @@ function detach({ bot, fleet, n }: There, run: Run): Made {
   const at = atResident(fleet, run);
   const sealing = moved(bot, { ...run, at: "seal" });
   if (at.row === null || at.row > n + 1) return { label: `detaches ${run.id}: not its own`, bot: sealing, fleet };
-  return { label: `detaches ${run.id}`, bot: sealing, fleet: withRun(fleet, ended({ ...at, row: null })) };
+  return {
+    label: `detaches ${run.id}`,
+    bot: sealing,
+    fleet: withRun(fleet, ended({ ...at, row: null, released: true })),
+  };
 }
 
 function stepsOfRun(model: BotModel, there: There, run: Run): readonly Made[] {
@@ -315,7 +326,8 @@ export function ownSteps(model: BotModel, tuple: readonly number[]): readonly St
   if (outside.replaced >= model.world.allowed.replaced) return ends;
   const runs = fleet.runs.map((run): AtResident => {
     if (run.cell !== 0) return run;
-    return { ...run, inbox: [], procs: run.procs.map(([n, state]): Proc => [n, state === "alive" ? "gone" : state]) };
+    // Its disk goes with it: what has ended there has no record any more either.
+    return { ...run, inbox: [], procs: run.procs.map(([n]): Proc => [n, "gone"]) };
   });
   const boots = [fleet.boots[0] + 1, fleet.boots[1]] as const;
   const changes = [

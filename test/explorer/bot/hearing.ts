@@ -68,6 +68,13 @@ function heardBegin(model: BotModel, bot: Bot, id: string, answer: Answer): Bot 
   return on === null ? leftAsIs(bot, id) : moved(bot, on);
 }
 
+/** Nothing of a run is given back before the ledger knows how it ended. */
+function heardVerdict(bot: Bot, id: string, answer: Answer): Bot {
+  const run = runOf(bot, id);
+  if (run === undefined) return bot;
+  return answer.of === "done" ? moved(bot, { ...run, at: "detach" }) : leftAsIs(bot, id);
+}
+
 function heardReached(bot: Bot, id: string, answer: Answer): Bot {
   const run = runOf(bot, id);
   if (run === undefined) return bot;
@@ -95,6 +102,8 @@ export function hear(model: BotModel, { bot, number }: Who, { kind, id }: Reques
       return heardBegin(model, bot, id, answer);
     case "reached":
       return heardReached(bot, id, answer);
+    case "verdict":
+      return heardVerdict(bot, id, answer);
     case "end":
       return answer.of === "done" ? dropped(tell(bot, id, "ended", null), id) : leftAsIs(bot, id);
     case "say":

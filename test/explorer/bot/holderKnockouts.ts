@@ -1,11 +1,13 @@
-// The guards of who may do something to a run, and of what has reached it: the generation, the container's boot, and that
-// somebody is alive to read.
+// The guards of who may do something to a run, and of what has reached it: the generation, the container's boot, somebody
+// who is alive to read, and the word of how it ended.
 
 import { without, type BotKnockout } from "./botKnockouts.ts";
 import { SHIPPED_BOT, type BotCore } from "./botShipped.ts";
 
 const anyGeneration: BotCore["touchStep"] = (store, asked) =>
   SHIPPED_BOT.touchStep(store, { ...asked, generation: null });
+const noVerdict: BotCore["progressStep"] = (store, id, generation, { verdict: _, ...said }) =>
+  SHIPPED_BOT.progressStep(store, id, generation, said);
 const anyBoot: BotCore["mayStartIn"] = () => true;
 
 /** What keeps a run to whoever holds it, guard by guard. */
@@ -39,7 +41,15 @@ export const HOLDER_KNOCKOUTS: readonly BotKnockout[] = [
     core: without({ isRead: () => true }),
     world: "said",
     invariant: "lost",
-    steps: 19,
+    steps: 20,
     telling: /^bot 1 writes the inbox of r, for nobody$/,
+  },
+  {
+    guard: "how a run ended, in the ledger before its registration is given back",
+    core: without({ progressStep: noVerdict }),
+    world: "replaced",
+    invariant: "12",
+    steps: 27,
+    telling: /^bot 1 detaches r$/,
   },
 ];

@@ -74,7 +74,7 @@ function heeded(model: BotModel, run: Run): Run {
   const said = model.core.undelivered({ messages: run.messages, delivered: run.delivered });
   if (run.stop || !said.some(({ kind }) => kind === "stop")) return run;
   const ends = run.at === "door" || isIn(run);
-  return { ...closing(run), stop: true, at: ends ? "detach" : run.at };
+  return { ...closing(run), stop: true, at: ends ? "verdict" : run.at };
 }
 
 /** Takes what an answer tells of a run's messages; answers come in any order, and messages are only added. */
@@ -96,7 +96,8 @@ export function start(model: BotModel, bot: Bot, entry: Entry): Bot {
     cell: cellOf(resource),
     thread: threadKey,
     child: parent !== null,
-    at: "door",
+    // Whoever takes over a run whose verdict stands only finishes it.
+    at: entry.verdict === null ? "door" : "detach",
     tries: entry.tries,
     reading,
     heard: reading !== null,
@@ -111,11 +112,13 @@ export function start(model: BotModel, bot: Bot, entry: Entry): Bot {
     reached: entry.delivered,
   };
   const taken = poked(withTouched(moved(bot, heeded(model, run)), id));
-  return reading === null ? tell(taken, id, "attaching", null) : taken;
+  return reading === null && run.at === "door" ? tell(taken, id, "attaching", null) : taken;
 }
 
 /** Asked to let go: what can be left where it stands is left, and the rest comes to the end of its question. */
 export function letGo(bot: Bot): Bot {
-  const runs = bot.runs.filter(({ at }) => at === "back" || at === "begin" || at === "detach" || at === "seal");
+  const runs = bot.runs.filter(
+    ({ at }) => at === "back" || at === "begin" || at === "verdict" || at === "detach" || at === "seal",
+  );
   return { ...bot, letGo: true, runs };
 }

@@ -40,6 +40,8 @@ export interface AtResident {
   readonly procs: readonly Proc[];
   readonly inbox: readonly number[];
   readonly shown: readonly number[];
+  /** Whether its registration was given back: the explorer's own memory. */
+  readonly released: boolean;
 }
 
 /** The residents; `boots` counts their containers. */
@@ -56,14 +58,14 @@ export interface Read {
 
 /**
  * A run in hand: at its resident's door, on its way back to the queue, about to begin its process, writing what was said,
- * starting or following the process, giving its registration back, about to be sealed.
+ * starting or following the process, noting how it ended, giving its registration back, about to be sealed.
  */
 export interface Run {
   readonly id: string;
   readonly cell: 0 | 1;
   readonly thread: string;
   readonly child: boolean;
-  readonly at: "door" | "back" | "begin" | "inbox" | "exec" | "work" | "detach" | "seal";
+  readonly at: "door" | "back" | "begin" | "inbox" | "exec" | "work" | "verdict" | "detach" | "seal";
   readonly tries: number;
   readonly reading: Read | null;
   /** Whether the process that is read was heard of, or may have been by the bot before: it is not begun a second time. */

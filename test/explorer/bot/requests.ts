@@ -1,7 +1,7 @@
 // What a bot asks of the ledger, each request one step there as src/ledger carries it out: behind the fence, with what the
 // history knows, and the explorer's judgement of what was let out or ended.
 
-import type { Entry } from "#core/ask.ts";
+import type { Entry, Verdict } from "#core/ask.ts";
 import { entryOf, type LedgerStore } from "#core/ledger.ts";
 import { broken, RESOURCES } from "../world.ts";
 import { keyOf, type RequestKind } from "./botWorld.ts";
@@ -59,6 +59,7 @@ function requestOfRun({ id, at, delivery }: Run): readonly Request[] {
   const told = delivery === "tell" ? [request("reached", id)] : [];
   if (at === "back") return [request("return", id)];
   if (at === "begin") return [request("begin", id), ...told];
+  if (at === "verdict") return delivery === null ? [request("verdict", id)] : told;
   return at === "seal" && delivery === null ? [request("end", id)] : told;
 }
 
@@ -152,6 +153,13 @@ function reached(model: BotModel, part: LedgerPart, { bot, number }: Who, id: st
   return { part: { ...part, store }, answer: entry === null ? UNHELD : found(entry) };
 }
 
+const ENDED: Verdict = { ending: "finished", exit: 0, by: null, why: null };
+
+function verdict(model: BotModel, part: LedgerPart, number: number, id: string): Made<Answer> {
+  const { store, found: entry } = model.core.progressStep(part.store, id, number, { verdict: ENDED });
+  return { part: { ...part, store }, answer: entry === null ? UNHELD : DONE };
+}
+
 /** A run that ends: its id, and everything that its inbox has ever shown. */
 interface Ending {
   readonly id: string;
@@ -230,6 +238,8 @@ export function perform(
         return begin(model, part, who, id);
       case "reached":
         return reached(model, part, who, id);
+      case "verdict":
+        return verdict(model, part, number, id);
       case "end":
         return end(model, part, number, { id, inbox: inboxOf(id) });
       case "say":
