@@ -358,3 +358,26 @@ test("a secret that a kind names is in no log from the first line on, whoever wr
   assert.ok(logged.includes("NO_ROUTE"));
   assert.ok(!logged.includes("the-secret-value"));
 });
+
+test("a secret in what was asked or said is hidden wherever it is shown, and reaches the run as it was said", async () => {
+  const world = new World();
+  const secret = "the-secret-value";
+  world.variables["A_KEY"] = secret;
+  const living = await born(world, { kinds: { keyed: { lease: "45m", env: { KEY: { from: "A_KEY" } } } } });
+  const { id } = await asked(living, `print ${secret}`);
+  await world.clock.settle();
+  await request(living, `POST /runs/${id}/steer`, { body: { key: "s", text: `or ${secret}` } });
+  await world.clock.settle();
+  const shown = async (): Promise<string> => {
+    const answers = await Promise.all(["GET /runs", `GET /runs/${id}`].map((way) => request(living, way)));
+    return (await Promise.all(answers.map((answer) => answer.text()))).join("\n");
+  };
+  const live = await shown();
+  assert.ok(live.includes(`print ${"*".repeat(secret.length)}`) && live.includes(`or ${"*".repeat(secret.length)}`));
+  assert.ok(!live.includes(secret));
+  assert.deepEqual(world.container.of(id).command, ["sh", "-c", `print ${secret}`]);
+  assert.ok([...world.container.files.values()].join("").includes(secret));
+  world.container.finish(world.container.of(id));
+  await world.clock.settle();
+  assert.ok(!(await shown()).includes(secret));
+});

@@ -1,4 +1,5 @@
-// `GET /runs` and one run whole: what the ledger has, with each card in the words that every surface shows.
+// `GET /runs` and one run whole: what the ledger has, with each card in the words that every surface shows. A text is kept
+// as it was said, since it is what runs; shown, every value that the bot knows as a secret is hidden in it.
 
 import type { Entry, EntryLine } from "#core/ask.ts";
 import { cardWords, type CardEvent } from "#core/card.ts";
@@ -38,19 +39,21 @@ function liveCard(desk: Desk, entry: EntryLine, { busy, places }: Standing): Car
   return queuedCard(entry, { closed, quietBy, behind, position: places.get(id) ?? 1 });
 }
 
-function liveRow(entry: EntryLine, card: CardEvent, now: number): AskRow {
+function liveRow({ parts }: Desk, entry: EntryLine, card: CardEvent): AskRow {
+  const now = parts.clock.now();
   const { id, resource, threadKey, kind, by, channel, text } = entry.ask;
   const { askedAt, admittedAt, tries } = entry;
-  const shown = { id, resource, threadKey, kind, by, channel, text };
+  const shown = { id, resource, threadKey, kind, by, channel, text: parts.secrets.mask(text) };
   return { ...shown, askedAt, admittedAt, tries, card, says: cardWords(card, now) };
 }
 
-function endedRow(row: EndedRow, now: number): AskRow {
+function endedRow({ parts }: Desk, row: EndedRow): AskRow {
+  const now = parts.clock.now();
   const { n: _, endedAt, verdict, leftId: __, ...shown } = row;
   const plain = { bound: null, cause: null, position: null, quietBy: null, waitedMs: null, by: null, reason: null };
   const { id, resource, threadKey, askedAt } = row;
   const card: CardEvent = { ...plain, id, resource, threadKey, askedAt, state: "ended", since: endedAt, verdict };
-  return { ...shown, card, says: cardWords(card, now) };
+  return { ...shown, text: parts.secrets.mask(row.text), card, says: cardWords(card, now) };
 }
 
 /** `GET /runs`. */
@@ -68,9 +71,9 @@ export const runs: Handler = async ({ front, given }) => {
   const live = shown.filter(({ ask }) => resource === undefined || ask.resource === resource);
   const list: RunList = {
     now,
-    live: live.map((entry) => liveRow(entry, liveCard(desk, entry, standing), now)),
+    live: live.map((entry) => liveRow(desk, entry, liveCard(desk, entry, standing))),
     unreadable,
-    ended: ended.map((row) => endedRow(row, now)),
+    ended: ended.map((row) => endedRow(desk, row)),
     next,
   };
   return Response.json(list);
@@ -101,6 +104,7 @@ export const run: Handler = async ({ front, id }) => {
   const { entry, ended, notes, output } = known;
   const { text, ref, parent, ...ask } = entry.ask;
   const { askedAt, admittedAt, leaseUntil, tries, delivered } = entry;
+  const { secrets } = desk.parts;
   const now = desk.parts.clock.now();
   const card = cardOfRun(desk, known);
   const endedAt = ended?.endedAt ?? null;
@@ -112,7 +116,7 @@ export const run: Handler = async ({ front, id }) => {
     kind: ask.kind,
     by: ask.by,
     channel: ask.channel,
-    text,
+    text: secrets.mask(text),
     ref,
     parent,
     askedAt,
@@ -123,7 +127,11 @@ export const run: Handler = async ({ front, id }) => {
     tries,
     card,
     says: cardWords(card, now),
-    messages: entry.messages.map((message) => ({ ...message, reached: hasReached(message, delivered) })),
+    messages: entry.messages.map((message) => ({
+      ...message,
+      text: secrets.mask(message.text),
+      reached: hasReached(message, delivered),
+    })),
     notes,
     output,
     writeUp: ended?.writeUp ?? null,
