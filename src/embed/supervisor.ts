@@ -289,6 +289,7 @@ async function companionsOf(
   // Each is closed by the undo as soon as it is open: a front that is left behind keeps the process alive.
   const opened = async (asked: number): Promise<Front> => {
     const front = await openFront(asked, BOT_PORT_NEXT[options.port === undefined ? "configured" : "beside"]);
+    undo.steps.push(() => front.close());
     return front;
   };
   const fronts = { ledger: await opened(0), bot: await opened(port) };

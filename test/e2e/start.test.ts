@@ -96,7 +96,9 @@ describe("the first start", () => {
     assert.doesNotMatch(err, /went on/, "who started it is still there");
     assert.match(err, /\n {2}next: npx tidegate down\n$/);
   });
+});
 
+describe("a start beside the one that is up", () => {
   test("a start in another folder whose port this one has is refused, and leaves nothing there", async () => {
     const port = new URL(home.control.file.url).port;
     const other = newHome({ port: Number(port), image: { files: ["sample/VERSION"] } });

@@ -31,13 +31,13 @@ interface AskWishes {
 const HELP = `
 It is answered at once: admitted, or queued with what it waits for, for how long, and its place. A queued ask outlives a
 deploy and starts by itself. The text is run by the kind's command of tidegate.jsonc; the kind shell runs it as a shell line.
-With - as the text it is read from stdin: npx tidegate ask - --repo app < task.md
+With - as the text it is read from stdin: npx tidegate ask - --repo app < task.txt
 
 Exit codes: 0 it is admitted or queued · with --watch and --wait as the run does: its command's own · 124 its lease was over
 · 125 tidegate failed, or the run was refused · 127 it could not be started · 130 it was stopped, or Ctrl-C left it alone`;
 
 const LONGER =
-  "shorten it, or name a file of the repository in it; from a file: npx tidegate ask - --repo app < task.md";
+  "shorten it, or name a file of the repository in it; from a file: npx tidegate ask - --repo app < task.txt";
 
 /** The option that a field of the wire is typed as, and what fits. */
 const OPTIONS: Readonly<Record<string, { readonly name: string; readonly next: string }>> = {

@@ -6,8 +6,12 @@ import { SHIPPED_BOT, type BotCore } from "./botShipped.ts";
 
 const anyGeneration: BotCore["touchStep"] = (store, asked) =>
   SHIPPED_BOT.touchStep(store, { ...asked, generation: null });
-const noVerdict: BotCore["progressStep"] = (store, id, generation, { verdict: _, ...said }) =>
-  SHIPPED_BOT.progressStep(store, id, generation, said);
+const noVerdict: BotCore["progressStep"] = (store, id, generation, said) => {
+  const { verdict, ...rest } = said;
+  return verdict === undefined
+    ? SHIPPED_BOT.progressStep(store, id, generation, rest)
+    : { store, found: SHIPPED_BOT.progressStep(store, id, generation, rest).found };
+};
 const anyBoot: BotCore["mayStartIn"] = () => true;
 
 /** What keeps a run to whoever holds it, guard by guard. */
