@@ -7,6 +7,7 @@ import { bodyLimit } from "hono/body-limit";
 import type * as z from "zod";
 import { LIMIT } from "#core/budgets.ts";
 import { AgentError, problemOf } from "./errors.ts";
+import { issueWords } from "#wire/issueWords.ts";
 
 /** A file comes as base64 within JSON: a third more, and room for the rest of the document. */
 const FILE_BODY_BYTES = Math.ceil(LIMIT.fileBytes / 3) * 4 + 4_096;
@@ -64,7 +65,7 @@ export function paramOf<T>(c: Context, name: string, schema: z.ZodType<T>): T {
 }
 
 function parsed<T>(raw: unknown, schema: z.ZodType<T>, at = ""): T {
-  const result = schema.safeParse(raw);
+  const result = schema.safeParse(raw, { error: issueWords });
   if (result.success) return result.data;
   const said = result.error.issues
     .slice(0, 3)

@@ -157,10 +157,11 @@ test("a put says how many processes of its thread were alive once the file stood
   assert.equal(await live(1), 0);
   await agent.shell("beside", other, "exec sleep 300");
   assert.equal(await live(2), 0, "another thread's is none of it");
-  await agent.shell("reads", thread, "until grep -q 3 f; do sleep 0.02; done; exit 4");
+  await agent.shell("reads", thread, "until grep -q 4 f; do sleep 0.02; done");
   assert.equal(await live(3), 1);
+  await live(4);
   await eventually("it ends", async () => (await agent.get(procView, ["GET", "procs/reads"])).end ?? undefined);
-  assert.equal(await live(4), 0);
+  assert.equal(await live(5), 0);
   const held = await heldThread();
   const [, where, body] = put(held.thread, 1);
   const before = agent.get(filePutResult, ["PUT", where], body);

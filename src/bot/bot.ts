@@ -38,8 +38,21 @@ async function tellEnds(desk: Desk): Promise<void> {
   }
 }
 
-/** Begins a bot: it is numbered, takes over what is free, and looks at the queue. Resolves once it can answer. */
-export async function beginBot(parts: BotParts, bearers: Bearers): Promise<Bot> {
+/** What the bots since this one held is free at once, as they are known to have ended; else it is by their ledger lease. */
+async function handOffFor(gone: number, { steady, number, parts }: Desk): Promise<void> {
+  try {
+    const { ids } = await steady.do((ledger) => ledger.handOff(number, gone));
+    parts.log("info", "what the last bot held is handed off in its name", { gone, runs: ids });
+  } catch (error) {
+    parts.log("warn", "nothing could be handed off in the name of the last bot", { gone, error });
+  }
+}
+
+/**
+ * Begins a bot: it is numbered, takes over what is free, and looks at the queue. `gone`: the number of the last bot, where it
+ * and each after it are known to have ended. Resolves once it can answer.
+ */
+export async function beginBot(parts: BotParts, bearers: Bearers, gone: number | null): Promise<Bot> {
   parts.secrets.learn(parts.kinds);
   const over = new AbortController();
   const streams = new AbortController();
@@ -73,6 +86,7 @@ export async function beginBot(parts: BotParts, bearers: Bearers): Promise<Bot> 
   parts.log("info", "the bot begins", { number, ...parts.upload });
   doors.begin();
   await doors.ready(REAL.connectMs, parts.real);
+  if (gone !== null) await handOffFor(gone, desk);
   await beat.begin();
   queue.begin();
   void tellEnds(desk).catch((error: unknown) => parts.log("warn", "the last ends cannot be told", { error }));

@@ -153,11 +153,13 @@ export class Life {
   /** The ledger as this process reaches it. */
   ledgerOf(ledger: LedgerClient): LedgerClient {
     return new Proxy(ledger, {
-      get: (target, name: keyof LedgerClient) => (given: never) =>
-        this.word<unknown>(() => {
-          if (this.isLedgerAway) raise("UNREACHABLE", "the ledger is away");
-          return target[name](given);
-        }),
+      get:
+        (target, name: keyof LedgerClient) =>
+        (...given: readonly unknown[]) =>
+          this.word<unknown>(() => {
+            if (this.isLedgerAway) raise("UNREACHABLE", "the ledger is away");
+            return Reflect.apply(target[name], target, given) as Promise<unknown>;
+          }),
     });
   }
 
@@ -172,6 +174,8 @@ export interface Wishes {
   readonly roll?: "drain" | "handoff";
   /** Its last word. */
   readonly diesAt?: number;
+  /** The last bot that its supervisor knows to have ended. */
+  readonly gone?: number;
 }
 
 /** A bot of the test, with its life. */
@@ -219,7 +223,7 @@ function partsIn(world: World, life: Life, { kinds = {}, roll = "drain" }: Wishe
 export async function born(world: World, wishes: Wishes = {}): Promise<Living> {
   const life = new Life(wishes.diesAt ?? null);
   let bot: Bot | undefined;
-  const begun = beginBot(partsIn(world, life, wishes), BEARERS).then((made) => (bot = made));
+  const begun = beginBot(partsIn(world, life, wishes), BEARERS, wishes.gone ?? null).then((made) => (bot = made));
   await world.clock.settle();
   // A registry that cannot be read is waited for, and not for long.
   while (bot === undefined && !life.isDead) await world.clock.advance(REAL.connectMs);

@@ -3,7 +3,7 @@
 
 import type { EntryLine, Verdict } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
-import type { CardEvent } from "#core/card.ts";
+import type { CardEvent, ThreadHolder } from "#core/card.ts";
 import type { Closed } from "#core/door.ts";
 import type { Instant } from "#core/time.ts";
 import type { Outbox } from "./outbox.ts";
@@ -32,21 +32,31 @@ export interface WaitsFor {
   readonly quietBy: Instant | null;
   /** What it waits for where its door is open. */
   readonly behind: "thread" | "queue";
+  /** The run that its thread waits for, where this bot has it in hand. */
+  readonly holder: ThreadHolder | undefined;
   readonly position: number;
 }
 
 /** The card of an ask that waits. */
-export function queuedCard(entry: EntryLine, { closed, quietBy, behind, position }: WaitsFor): CardEvent {
+export function queuedCard(entry: EntryLine, { closed, quietBy, behind, holder, position }: WaitsFor): CardEvent {
   const plain = { ...plainOf(entry), position, cause: behind };
-  if (closed === null) return plain;
+  if (closed === null) return behind === "thread" && holder !== undefined ? { ...plain, holder } : plain;
   const { cause, until, by, reason } = closed;
   const who = { by: by.slice(0, LIMIT.byChars), reason: reason.slice(0, LIMIT.reasonChars) };
   return { ...plain, cause, bound: until, quietBy, ...who };
 }
 
-/** The card of a run whose workspace is being made. */
-export function attachingCard(entry: EntryLine): CardEvent {
-  return { ...plainOf(entry), state: "attaching", since: entry.admittedAt ?? entry.askedAt, bound: entry.leaseUntil };
+/** What of the bot's own queue an ask has waited for by its last card; a resident that it waited for as well goes before that. */
+function behindOf(before: CardEvent | undefined): Pick<CardEvent, "waitedBehind"> {
+  const { cause = null, waitedBehind } = before ?? {};
+  const behind = cause === "thread" || cause === "queue" ? cause : waitedBehind;
+  return behind === undefined ? {} : { waitedBehind: behind };
+}
+
+/** The card of a run whose workspace is being made; what it waited for in the queue stays known. */
+export function attachingCard(entry: EntryLine, before?: CardEvent): CardEvent {
+  const since = entry.admittedAt ?? entry.askedAt;
+  return { ...plainOf(entry), state: "attaching", since, bound: entry.leaseUntil, ...behindOf(before) };
 }
 
 /** The card of a run that waits for its container to come back. */
@@ -62,9 +72,11 @@ export function waitingCard(
 export function runningCard(
   entry: EntryLine,
   at: { readonly since: Instant; readonly leaseUntil: Instant },
+  before?: CardEvent,
 ): CardEvent {
   const waitedMs = Math.max(0, at.since - entry.askedAt);
-  return { ...plainOf(entry), state: "running", since: at.since, bound: at.leaseUntil, waitedMs };
+  const plain = { ...plainOf(entry), state: "running" as const, since: at.since, bound: at.leaseUntil, waitedMs };
+  return { ...plain, ...behindOf(before) };
 }
 
 /** The card of a run whose processes are being ended. */

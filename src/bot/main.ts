@@ -19,6 +19,7 @@ import { listenOn } from "#node/httpServer.ts";
 import { pathsOf } from "#node/stateFolder.ts";
 import { withEnv, type Bearers } from "#node/tokens.ts";
 import { problemOf } from "#wire/errors.ts";
+import { problemHeaders } from "#wire/problemHeaders.ts";
 import { botSettingsSchema, type BotSettings } from "#wire/host.ts";
 import { jsonOf, parseWith } from "#wire/parse.ts";
 import { beginBot } from "./bot.ts";
@@ -64,8 +65,9 @@ function secretsIn(home: string, own: readonly string[]): Secrets {
 }
 
 function partsOf(settings: BotSettings, bearers: Bearers, secrets: Secrets, log: Log): BotParts {
-  const { kinds, leases } = readConfig(pathsOf(settings.home).config);
-  const budgets = budgetsOf(leases);
+  const kinds = settings.kinds ?? readConfig(pathsOf(settings.home).config).kinds;
+  const leases = Object.entries(kinds).map(([name, { leaseMs }]) => [name, leaseMs] as const);
+  const budgets = budgetsOf(Object.fromEntries(leases));
   const broken = brokenRelations(budgets);
   if (broken.length > 0) throw new Error(`the kinds break a relation between clocks: ${broken.join("; ")}`);
   const clock = clockOf(settings.clock);
@@ -79,7 +81,7 @@ function partsOf(settings: BotSettings, bearers: Bearers, secrets: Secrets, log:
   const fleet = fleetClient(transport);
   const watch = new Watch({ transport, clock, openSocket });
   const attach = attachWith({ fleet, clock, turnstile: new Turnstile({ clock, watch }) });
-  const ledger = ledgerClient(transportTo(settings.ledgerUrl));
+  const ledger = ledgerClient({ ...transportTo(settings.ledgerUrl), what: "ledger" });
   const { build, generation, drainId, roll } = settings;
   const upload = { build, generation, drainId };
   return {
@@ -103,7 +105,7 @@ function partsOf(settings: BotSettings, bearers: Bearers, secrets: Secrets, log:
 /** What is answered until the bot has its number: its port is taken first, since one that is taken is no bot's end. */
 async function starting(): Promise<Response> {
   const problem = problemOf("ROLLING", "the bot is starting: ask again in a few seconds");
-  return Response.json(problem, { status: problem.status, headers: { "content-type": "application/problem+json" } });
+  return Response.json(problem, { status: problem.status, headers: problemHeaders(problem) });
 }
 
 async function main(): Promise<void> {
@@ -120,10 +122,10 @@ async function main(): Promise<void> {
   process.on("unhandledRejection", failed);
   let answer: (request: Request) => Promise<Response> = starting;
   const { port, close } = await listenOn(settings.port, (request) => answer(request));
-  const bot = await beginBot(partsOf(settings, bearers, secrets, log), bearers);
+  const bot = await beginBot(partsOf(settings, bearers, secrets, log), bearers, settings.gone);
   answer = bot.fetch;
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void bot.end().catch(failed));
-  process.stdout.write(`${JSON.stringify({ event: "listen", port })}\n`);
+  process.stdout.write(`${JSON.stringify({ event: "listen", port, number: bot.desk.number })}\n`);
   await bot.ended;
   await close();
 }

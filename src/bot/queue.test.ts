@@ -183,20 +183,20 @@ test("each is told its wait once under a drain, and once under the next, also by
 test("what waits for its thread says so, and starts when that is free; what is said meanwhile is added to it", async () => {
   const world = new World();
   const living = await born(world);
-  const [one] = [await asked(living, "one", { threadKey: "web:T" })];
+  const one = await asked(living, "one", { threadKey: "web:T" });
   const two = await asked(living, "two", { threadKey: "web:T" });
-  assert.deepEqual(
-    [two.kind, two.waitingFor, two.says],
-    ["queued", ["thread"], "waiting for the run of this thread to end · place 1"],
-  );
+  const says = `waiting for run ${one.id} of this thread to end · its lease ends 14:31 · place 1`;
+  assert.deepEqual([two.kind, two.waitingFor, two.says], ["queued", ["thread"], says]);
   const three = await asked(living, "three", { threadKey: "web:T" });
   assert.deepEqual([three.kind, three.id, three.waitingFor], ["added", two.id, ["thread"]]);
   const other = await asked(living, "four");
   assert.equal(other.kind, "admitted", "a busy thread holds up nobody else");
-  await world.clock.settle();
+  await world.clock.advance(39 * SECOND);
   world.container.finish(world.container.of(one.id));
   await world.clock.settle();
   assert.deepEqual(textsOf(world), ["one", "four", "two\nthree"]);
+  const { card } = await world.ledger.run(two.id);
+  assert.deepEqual([card?.state, card?.waitedMs, card?.waitedBehind], ["running", 39 * SECOND, "thread"]);
 });
 
 test("an ask that was admitted by an answer which was lost is found, and in hand by the next heartbeat", async () => {

@@ -67,6 +67,28 @@ test("inv. 12: a bot killed at any of its words to ledger and fleet: each ask on
   }
 });
 
+test("what a bot held that is known to be gone is the next one's as it begins, and else once its ledger lease is over", async () => {
+  for (const gone of [true, false]) {
+    const world = new World();
+    const first = await born(world);
+    const { id } = await asked(first, "work");
+    await world.clock.settle();
+    const { number } = first.bot.desk;
+    first.life.kill();
+    const next = await born(world, gone ? { gone: number } : {});
+    assert.deepEqual(
+      next.bot.desk.runs.all.map((run) => run.id),
+      gone ? [id] : [],
+    );
+    await world.clock.advance(CLOCK.ledgerLeaseMs);
+    assert.deepEqual(
+      next.bot.desk.runs.all.map((run) => run.id),
+      [id],
+    );
+    assert.equal(world.container.processes.length, 1, "and goes on as it is");
+  }
+});
+
 /** A run at work is steered, its bot killed meanwhile, and it ends. */
 async function steered(night: Night): Promise<string> {
   const id = await night.ask("work");

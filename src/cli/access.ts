@@ -101,7 +101,7 @@ function noBot({ home }: StatePaths, { fleetUrl }: Config, isUp: boolean): Error
   const what = "this stack has no bot, which takes asks and knows their runs";
   if (fleetUrl !== null) return new CliError(what, `set "botUrl" in tidegate.jsonc, beside "fleetUrl"`, EXIT.failed);
   if (!isUp) return new Failure("NOT_UP", `no fleet is up in ${home}`);
-  return new CliError(what, "npx tidegate down, then npm start: a stack that is begun anew has one", EXIT.failed);
+  return new CliError(what, "begin the stack anew, which then has one: npx tidegate down; npm start", EXIT.failed);
 }
 
 /** Looks the stack up. Throws CONFIG_INVALID or STATE_HALF_WRITTEN when its files cannot be used. */
@@ -115,7 +115,7 @@ export function accessOf(ask: AccessAsk): FleetAccess {
   // Where nobody has started a fleet there is no bearer either, and the missing fleet is what is to be said.
   const nowhere = Object.values(bearers).every((bearer) => bearer === "") && !isUp();
   const bearer = (scope: keyof Bearers): string => {
-    if (nowhere) throw new Failure("NOT_UP", `no fleet has been up in ${paths.home}`);
+    if (nowhere) throw new Failure("NOT_UP", `no fleet is up in ${paths.home}, and none has been`);
     return bearers[scope];
   };
   const wire = { fetch: (to: string, init: RequestInit) => fetch(to, init), bearer, real: ask.real };
@@ -127,6 +127,7 @@ export function accessOf(ask: AccessAsk): FleetAccess {
   };
   const botTransport: Transport = {
     ...wire,
+    what: "bot",
     get baseUrl() {
       const url = places.bot();
       if (url === null) throw noBot(paths, config, isUp());

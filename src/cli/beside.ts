@@ -11,6 +11,7 @@ export function besideTransport(access: Pick<FleetAccess, "paths" | "transport">
   const { paths, transport } = access;
   const { fetch, bearer, real } = transport;
   return {
+    what: part,
     get baseUrl() {
       const file = liveSupervisor(paths) ?? readSupervisorFile(paths);
       const url = part === "ledger" ? file?.ledgerUrl : file?.botUrl;

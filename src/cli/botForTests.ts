@@ -97,10 +97,12 @@ export class BotForTests {
   readonly refusals: (
     | ErrorCode
     | "cut"
-    | { readonly code: ErrorCode; readonly detail: string; readonly field: string }
+    | { readonly code: ErrorCode; readonly detail: string; readonly field: string; readonly next?: string }
   )[] = [];
   /** After how many bytes of its output each next stream is cut, in the middle of what follows. */
   readonly cuts: number[] = [];
+  /** Routes whose bearer is no good. */
+  readonly refused = new Set<BotRouteName>();
   /** The card that the next ask gets. */
   card: Partial<CardEvent> = { state: "attaching" };
   readonly #keys = new Map<string, string>();
@@ -151,6 +153,11 @@ export class BotForTests {
     return this.asked.filter((one) => one.route === route).length;
   }
 
+  /** Every connection is cut. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
   async stop(): Promise<void> {
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
     this.#server.closeAllConnections();
@@ -175,7 +182,11 @@ export class BotForTests {
       const refusal = this.refusals.shift();
       if (refusal === "cut") return void request.socket.destroy();
       if (typeof refusal === "string") return raise(refusal, "told by the test");
-      if (refusal !== undefined) return raise(refusal.code, refusal.detail, { field: refusal.field });
+      if (refusal !== undefined) {
+        const { code, detail, ...more } = refusal;
+        return raise(code, detail, more);
+      }
+      if (this.refused.has(route)) return raise("BAD_BEARER", url.pathname);
       if (request.headers.authorization === undefined) return raise("NO_BEARER", url.pathname);
       if (route === "output") return await this.#output(id, url.searchParams, response);
       response.setHeader("content-type", "application/json").end(JSON.stringify(this.#answer({ route, id, given })));

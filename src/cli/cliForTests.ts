@@ -41,6 +41,8 @@ export interface Stage {
   readonly isKept?: boolean;
   /** The machine's time; without it one that passes only when told. */
   readonly real?: Clock;
+  /** The width of its terminal; none without it. */
+  readonly width?: number;
   /** What is piped in; nothing without it. */
   readonly stdin?: Input;
 }
@@ -51,6 +53,7 @@ function accessFor({ clock, transport, fleet, watch, attach }: ReturnType<typeof
   const place = { paths: pathsOf("/nowhere"), url: "http://fleet" };
   const url = stage.bot?.url ?? null;
   const toBot: Transport = {
+    what: "bot",
     get baseUrl() {
       if (url === null) throw new CliError("this stack has no bot", "npm start", EXIT.failed);
       return url;
@@ -92,6 +95,7 @@ export function cliWith(
       bytes: (to, given) => Promise.resolve(void bytes[to].push(Buffer.from(given))),
       say: (line) => void err.push(line),
       isTerminal: { out: false, err: false },
+      width: () => stage.width ?? null,
       stdout,
       stderr,
     },

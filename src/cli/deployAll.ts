@@ -193,14 +193,15 @@ async function consented(begun: Begun, residents: Residents | null, words: reado
   const answer = await root.confirm("Deploy over them?", stop);
   if (answer === undefined)
     throw new CliError("--force wants --yes where nobody can be asked", "npx tidegate deploy --force --yes");
-  if (!answer) throw new CliError("not deployed", "npx tidegate deploy waits for them", EXIT.refused);
+  if (!answer)
+    throw new CliError("not deployed; without --force a deploy waits for them", "npx tidegate deploy", EXIT.refused);
 }
 
 function refuseOlder({ asked }: Begun, { kind, live }: Judged): void {
   if (kind !== "older" || asked.rollback) return;
   throw new CliError(
     `the live release ${live} is newer than this one`,
-    "npx tidegate deploy --rollback, when going back is meant",
+    "when going back is meant: npx tidegate deploy --rollback",
     EXIT.refused,
   );
 }

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { configOf } from "#wire/config.ts";
 import type { HostStatus } from "#wire/host.ts";
+import { releasedOf } from "#node/released.ts";
 import { pathsOf } from "#node/stateFolder.ts";
 import { cliWith } from "./cliForTests.ts";
 import { deployCommand } from "./commands/deploy.ts";
@@ -18,6 +19,7 @@ const part = (bundle: string) => ({
   generation: 3,
   drainId: null,
   since: 0,
+  config: null,
   pending: null,
   last: null,
 });
@@ -29,6 +31,7 @@ const STATUS: HostStatus = {
   generation: 2,
   drainId: null,
   build: build("w1"),
+  leases: null,
   swapping: null,
   lastSwap: null,
   botUrl: "http://bot",
@@ -37,7 +40,12 @@ const STATUS: HostStatus = {
   notes: [],
   containers: [],
 };
-const OFFERED = { build: build("w1", "7b02d9e"), parts: { ledger: build("l1"), bot: build("p2", "7b02d9e") } };
+const RELEASED = releasedOf(configOf({}));
+const OFFERED = {
+  released: RELEASED,
+  build: build("w1", "7b02d9e"),
+  parts: { ledger: build("l1"), bot: build("p2", "7b02d9e") },
+};
 const NONE: Chosen = { only: [], skip: [], restart: null };
 
 const refusedWith =
@@ -66,6 +74,8 @@ test("a step that is none is refused, naming all that are, and before a deploy i
 test("a step is not both asked for and left out", () => {
   checkSteps({ only: ["bot"], skip: ["ledger"] });
   assert.throws(() => checkSteps({ only: ["bot"], skip: ["bot"] }), refusedWith(/--only bot and --skip bot/));
+  checkSteps({ only: [], skip: ["ledger", "bot"] });
+  assert.throws(() => checkSteps({ only: [], skip: ["bot", "ledger", "resident"] }), refusedWith(/--skip: every step/));
 });
 
 test("the steps are those that the stack runs and whose bundle changes; a restart has them all", () => {
@@ -76,6 +86,30 @@ test("the steps are those that the stack runs and whose bundle changes; a restar
   assert.deepEqual(done({}, alone), ["resident"], "what was served once and is not any more is absent");
   assert.deepEqual(done({ restart: [] }, alone, servedRelease(alone)), ["resident"]);
   assert.deepEqual(done({}, { ...STATUS, parts: { ledger: null, bot: null } }), ["resident"]);
+});
+
+test("what the bot and the fleet were released with is compared with what this folder says", () => {
+  const changes = (bot: Partial<HostStatus["parts"]["bot"]>, leases: HostStatus["leases"] = RELEASED.leases) => {
+    const status = { ...STATUS, leases, parts: { ...STATUS.parts, bot: { ...part("p2"), ...bot } } };
+    return stepFacts(status, status.build, OFFERED).map((one) => one.reconfigured);
+  };
+  const { kinds } = RELEASED.bot;
+  const shell = { ...configOf({}).kinds["shell"], leaseMs: 60_000, command: null, resume: null, env: {} };
+  assert.deepEqual(changes({ config: RELEASED.bot }), ["nothing", "nothing", "nothing"]);
+  assert.deepEqual(changes({ config: { ...RELEASED.bot, kinds: { ...kinds, shell } } }), [
+    "nothing",
+    "kinds",
+    "nothing",
+  ]);
+  assert.deepEqual(changes({ config: { kinds, roll: "handoff" } }), ["nothing", "roll", "nothing"]);
+  assert.deepEqual(changes({ config: RELEASED.bot }, { shell: 60_000 }), ["nothing", "nothing", "leases"]);
+  assert.deepEqual(
+    changes({ config: null }, null),
+    ["nothing", "nothing", "nothing"],
+    "an older supervisor says nothing",
+  );
+  const restarted = servedRelease({ ...STATUS, leases: { shell: 1 } });
+  assert.deepEqual(restarted.released, { leases: { shell: 1 }, bot: null }, "a restart is of what is served");
 });
 
 test("a step that was named is there, or an error says why not", () => {

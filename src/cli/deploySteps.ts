@@ -6,6 +6,7 @@ import { PARTS, type DeployMode, type PartName, type Steps } from "#core/rollout
 import type { HostStatus, StepName } from "#wire/host.ts";
 import type { Receipt } from "#wire/receipt.ts";
 import { findHostControl } from "#node/hostClient.ts";
+import { reconfigured, type Reconfigured, type Released } from "#node/released.ts";
 import { clientBotDoor, partServedBy, receiptKeeper, servedBy } from "#deploy/clientDoor.ts";
 import type { BotDoor } from "#deploy/fleetDoor.ts";
 import type { PartSteps } from "#deploy/rollEffects.ts";
@@ -28,24 +29,31 @@ import { besideTransport } from "./beside.ts";
 import { CliError } from "./exit.ts";
 
 /** What a deploy of this folder would put in the place of what is served. */
-export type Offered = Pick<PreparedRelease, "build" | "parts">;
+export type Offered = Pick<PreparedRelease, "build" | "parts" | "released">;
 
-/** The builds that this stack serves, as a release that changes nothing. */
-export function servedRelease({ build, parts }: HostStatus): Offered {
-  return { build, parts: { ledger: parts.ledger?.build ?? null, bot: parts.bot?.build ?? null } };
+const releasedIn = ({ leases, parts }: HostStatus): Released => ({ leases, bot: parts.bot?.config ?? null });
+
+/** What this stack serves, as a release that changes nothing. */
+export function servedRelease(status: HostStatus): Offered {
+  const { build, parts } = status;
+  const builds = { ledger: parts.ledger?.build ?? null, bot: parts.bot?.build ?? null };
+  return { build, parts: builds, released: releasedIn(status) };
 }
 
 const runsBeside = ({ botUrl, parts }: HostStatus, part: PartName): boolean => botUrl !== null && parts[part] !== null;
 
 /** Each step: whether this stack runs it, what is served of it and what is offered. */
-export function stepFacts(status: HostStatus, from: Build | null, { build, parts }: Offered): readonly StepFacts[] {
+export function stepFacts(status: HostStatus, from: Build | null, offered: Offered): readonly StepFacts[] {
+  const { build, parts, released } = offered;
+  const changes = (step: StepName): Reconfigured => reconfigured(step, releasedIn(status), released);
   const beside = PARTS.map((part): StepFacts => ({
     step: part,
     runs: runsBeside(status, part),
     from: status.parts[part]?.build ?? null,
     to: parts[part],
+    reconfigured: changes(part),
   }));
-  return [...beside, { step: "resident", runs: true, from, to: build }];
+  return [...beside, { step: "resident", runs: true, from, to: build, reconfigured: changes("resident") }];
 }
 
 /** What was typed of the steps; `restart` names those of `deploy restart`, null for a deploy. */
@@ -97,20 +105,22 @@ export interface Beside {
 }
 
 /** The doors, swaps and gates of one stack. */
-export function besideOf(access: FleetAccess, status: HostStatus, { build, parts }: Offered): Beside {
+export function besideOf(access: FleetAccess, status: HostStatus, { build, parts, released }: Offered): Beside {
   const find = () => findHostControl(access.paths);
   const at = { ledger: besideTransport(access, "ledger"), bot: besideTransport(access, "bot") };
   const partSteps = PARTS.flatMap((part): DeployStep[] => {
     const to = parts[part];
     if (to === null || !runsBeside(status, part)) return [];
-    return [{ name: part, swap: embeddedSwap(find, part, to), live: partServedBy(at[part], part) }];
+    return [
+      { name: part, swap: embeddedSwap(find, { step: part, build: to, released }), live: partServedBy(at[part], part) },
+    ];
   });
   return {
     bot: runsBeside(status, "bot") ? clientBotDoor(at.bot) : null,
     keepInLedger: runsBeside(status, "ledger") ? receiptKeeper(at.ledger) : null,
     step: {
       name: "resident",
-      swap: embeddedSwap(find, "resident", build),
+      swap: embeddedSwap(find, { step: "resident", build, released }),
       live: (signal) => servedBy(access.transport, signal),
     },
     parts: Object.fromEntries(partSteps.map((step) => [step.name, step] as const)),

@@ -44,7 +44,7 @@ test("where no fleet has been, status says unknown and what starts one; a run's 
   assert.match(status.out, /"state": "unknown"/);
   const run = tidegate("run", "app", "--", "date");
   assert.deepEqual([run.exit, run.out], [125, ""]);
-  assert.match(run.err, /no fleet has been up.*\n {2}next: npm start\n$/);
+  assert.match(run.err, /^tidegate: no fleet is up in \S+, and none has been\n {2}next: npm start\n$/);
 });
 
 test("with --json an error of the grammar is the document that every error is; behind -- the option is the command's own", () => {
@@ -64,7 +64,12 @@ test("with --json an error of the grammar is the document that every error is; b
 
 test("every command's help names the options that all have; a command that help does not know is an error", () => {
   assert.match(tidegate("ask", "--help").out, /Global Options:\n {2}--json/);
+  assert.match(
+    tidegate("deploy", "--help").out,
+    /Named alone it is `deploy all`.*\n {2}--dry-run .*\n(?:.*\n)* {2}--rollback /,
+  );
   assert.equal(tidegate("help", "runs", "steer").exit, 0);
+  assert.match(tidegate("deploy", "plan", "--skip", "bott").err, /^tidegate: --skip: "bott" is no step/);
   for (const typed of [
     ["help", "stats"],
     ["help", "runs", "stats"],
@@ -74,6 +79,12 @@ test("every command's help names the options that all have; a command that help 
     assert.deepEqual([exit, out], [2, ""], typed.join(" "));
     assert.match(err, /^tidegate: unknown command 'stats'.*\n {2}next: npx tidegate (runs )?--help\n$/);
   }
+});
+
+test("down where nothing is up ends nothing, and tells nobody to start something", () => {
+  const { exit, err } = tidegate("down");
+  assert.equal(exit, 1);
+  assert.match(err, /^tidegate: no fleet is up in \S+: there is nothing to end\n {2}next: npx tidegate status\n$/);
 });
 
 test("help is no error, and is asked for in every form", () => {

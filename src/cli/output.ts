@@ -12,6 +12,8 @@ export interface Output {
   /** A line for people. */
   say(line: string): void;
   readonly isTerminal: { readonly out: boolean; readonly err: boolean };
+  /** How wide the terminal of stdout is; null where it is none. */
+  readonly width: () => number | null;
   readonly stderr: NodeJS.WriteStream;
   readonly stdout: NodeJS.WriteStream;
 }
@@ -39,6 +41,7 @@ export function outputOf(
     bytes: (to, bytes) => written(to === "out" ? stdout : stderr, bytes),
     say: (line) => void stderr.write(`${line.split("\n").map(plain).join("\n")}\n`),
     isTerminal,
+    width: () => (isTerminal.out ? stdout.columns : null),
     stdout,
     stderr,
   };

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { clockOf, REAL_TIME } from "#node/clock.ts";
 import { Failure } from "#node/failure.ts";
-import { liveSupervisor } from "#node/supervisorFile.ts";
+import { lookAtSupervisor } from "#node/supervisorFile.ts";
 import type { Command } from "commander";
 import { deployCommand } from "./commands/deploy.ts";
 import { accessOf, type FleetAccess } from "./access.ts";
@@ -81,7 +81,7 @@ function wordsFor(cli: Cli, error: unknown): ProblemWords {
   if (words.code !== "UNREACHABLE") return words;
   const { paths, config } = cli.access();
   const isElsewhere = config.fleetUrl !== null || config.botUrl !== null;
-  if (isElsewhere || liveSupervisor(paths) !== undefined) return words;
+  if (isElsewhere || lookAtSupervisor(paths).kind !== "none") return words;
   return problemWords(new Failure("NOT_UP", `no fleet is up in ${paths.home}`));
 }
 

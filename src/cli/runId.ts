@@ -1,9 +1,10 @@
 // A run as people type it: its id, the unique beginning of it, or `last`. What names none or several is refused, naming what
 // is near; a run that no bot has in hand is told apart from one that never was.
 
-import { LIMIT } from "#core/budgets.ts";
-import type { AskRow } from "#wire/bot.ts";
+import { LIMIT, REAL } from "#core/budgets.ts";
+import type { AskRow, RunList } from "#wire/bot.ts";
 import { problemIn } from "#wire/errors.ts";
+import { idSchema } from "#wire/names.ts";
 import { nearestWord } from "#node/nearestWord.ts";
 import { keepAsking } from "./botCalls.ts";
 import type { Cli } from "./cli.ts";
@@ -21,9 +22,11 @@ async function directCallers(cli: Cli, id: string): Promise<CliError | undefined
     .fleet.residents()
     .catch(() => null);
   if (fleet?.runs.some((run) => run.runId === id) !== true) return undefined;
-  const release = `npx tidegate runs release ${id} --reason "…" ends it`;
-  return new CliError(`run: ${id} is a direct caller's, and nobody asked the bot for it`, release);
+  const release = `npx tidegate runs release ${id} --reason "…"`;
+  return new CliError(`run: ${id} is a direct caller's, and nobody asked the bot for it; an admin may end it`, release);
 }
+
+const emptyRun = (): CliError => new CliError("run: is empty", "npx tidegate runs show last");
 
 function noneCalled(typed: string, ids: readonly string[]): CliError {
   const near = nearestWord(typed, ids);
@@ -56,16 +59,46 @@ async function allRows(cli: Cli, signal: AbortSignal): Promise<AskRow[]> {
   }
 }
 
-async function newest(cli: Cli, signal: AbortSignal): Promise<string> {
-  const { client } = cli.access().bot;
-  const { live, ended } = await keepAsking(cli, { signal, again: NEXT }, (stop) => client.runs({}, { signal: stop }));
+function newestOf({ live, ended }: Pick<RunList, "live" | "ended">): string {
   const [last] = [...live, ...ended].toSorted((a, b) => b.askedAt - a.askedAt);
   if (last !== undefined) return last.id;
   throw new CliError("run: nothing has been asked for yet", 'npx tidegate ask "what is to be done" --repo <name>');
 }
 
+async function newest(cli: Cli, signal: AbortSignal): Promise<string> {
+  const { client } = cli.access().bot;
+  return newestOf(await keepAsking(cli, { signal, again: NEXT }, (stop) => client.runs({}, { signal: stop })));
+}
+
+/**
+ * The id of a run that is to be released: the fleet's word counts first, and a bot that does not answer at once is not waited
+ * for. An id that nobody knows is the fleet's to judge.
+ */
+export async function releasedIdOf(cli: Cli, typed: string, signal: AbortSignal): Promise<string> {
+  if (typed === "") throw emptyRun();
+  if (WHOLE.test(typed)) return typed;
+  const { fleet, bot } = cli.access();
+  const inFleet = await fleet.residents({ signal }).then(
+    ({ runs }) => runs.map(({ runId }) => runId),
+    (error: unknown): string[] => {
+      if (typed === "last" || idSchema.safeParse(typed).success) return [];
+      throw error;
+    },
+  );
+  if (inFleet.includes(typed)) return typed;
+  const list =
+    bot.url() === null ? null : await bot.client.runs({}, { signal, boundMs: REAL.sealAskMs }).catch(() => null);
+  if (typed === "last" && list !== null) return newestOf(list);
+  const ids = [...new Set([...inFleet, ...(list?.live ?? []).map(({ id }) => id)])];
+  const found = meant(typed, ids);
+  if (found !== undefined) return found;
+  if (typed !== "last" && idSchema.safeParse(typed).success) return typed;
+  throw noneCalled(typed, ids);
+}
+
 /** The id of the run that was typed; throws what is near when there is none or more than one. */
 export async function runIdOf(cli: Cli, typed: string, signal: AbortSignal): Promise<string> {
+  if (typed === "") throw emptyRun();
   if (typed === "last") return await newest(cli, signal);
   if (WHOLE.test(typed)) return typed;
   const ids = (await allRows(cli, signal)).map(({ id }) => id);

@@ -13,8 +13,10 @@ export function stepsTyped(words: readonly string[], option: string, next: strin
   });
 }
 
-/** Refuses a step that is both asked for and left out. */
+/** Refuses a step that is both asked for and left out, and to leave out all there are. */
 export function checkSteps({ only, skip }: Readonly<Record<"only" | "skip", readonly StepName[]>>): void {
+  if (STEPS.every((step) => skip.includes(step)))
+    throw new CliError("--skip: every step is left out, so there is nothing to deploy", "npx tidegate deploy plan");
   const both = only.find((step) => skip.includes(step));
   if (both === undefined) return;
   throw new CliError(`--only ${both} and --skip ${both} leave nothing of it`, `npx tidegate deploy --only ${both}`);

@@ -130,6 +130,74 @@ test("inv. 14: a wait is told at its start with who closed the door, and again e
   assert.match(lines[3] ?? "", /running for/);
 });
 
+test("a stack that goes away is said, with the run left alone and how to watch it again", async () => {
+  const bot = await BotForTests.start();
+  bots.push(bot);
+  const typed = cliWith({}, {}, { bot, real, isKept: false });
+  bot.add(runOf(ID, RUNNING));
+  const typing = typed.type("runs", "watch", ID);
+  await until(() => typed.err().includes("running"));
+  bot.refusals.push(...Array.from({ length: 9 }, () => "cut" as const));
+  bot.cut();
+  assert.equal(await typing, 125);
+  assert.match(typed.err(), /^tidegate: The bot cannot be reached: .*; run r-0{19}a is left alone$/m);
+  assert.match(
+    typed.err(),
+    /\n {2}next: bring it up \(npm start\), then watch it again: npx tidegate runs watch r-0{19}a$/,
+  );
+});
+
+test("a run that was refused never ran, and what to type is said", async () => {
+  const { bot, typed } = await stage();
+  bot.add(runOf(ID, ended({ ending: "refused", exit: null, why: "the ref does not exist: nope" }), { ranMs: 3 }));
+  assert.equal(await typed.type("runs", "watch", ID), 125);
+  assert.match(typed.err(), /^tidegate: it never ran; .*: npx tidegate ask "…" --repo app --thread cli:r-0{19}a$/m);
+  assert.doesNotMatch(typed.err(), /it ran/);
+});
+
+test("a watch whose bearer is refused says that the run was taken all the same", async () => {
+  const { bot, typed } = await stage();
+  bot.refused.add("output");
+  assert.equal(await typed.type("ask", "x", "--repo", "app", "--watch"), 4);
+  assert.match(
+    typed.err(),
+    /run r-0{19}1 is taken and goes on, and only its watch is refused\n {2}next: correct RESIDENT_/,
+  );
+});
+
+test("a run that writes nothing is told each minute, and one that is waited for in any case", async () => {
+  for (const [how, quiet] of [
+    [["runs", "watch", ID], true],
+    [["runs", "watch", ID], false],
+    [["ask", "x", "--repo", "app", "--wait", "--thread", "cli:x"], false],
+  ] as const) {
+    const bot = await BotForTests.start();
+    bots.push(bot);
+    const typed = cliWith({}, {}, { bot, real });
+    const { clock } = typed.server;
+    const running = { ...RUNNING, since: clock.now(), bound: clock.now() + 45 * MINUTE };
+    bot.card = running;
+    if (how[0] === "runs") bot.add(runOf(ID, running));
+    const typing = typed.type(...how);
+    await until(() => /^tidegate: run \S+: running for/m.test(typed.err()));
+    const id = how[0] === "runs" ? ID : "r-00000000000000000001";
+    const told = (): number =>
+      typed
+        .err()
+        .split("\n")
+        .filter((line) => line.includes("running for")).length;
+    const before = told();
+    if (!quiet) bot.write(id, "out", Buffer.from("."));
+    if (!quiet && how[0] === "runs") await until(() => typed.written("out").length === 1);
+    await clock.advance(CLOCK.noteEveryMs);
+    assert.equal(told() - before, quiet || how[0] === "ask" ? 1 : 0, how.join(" "));
+    await clock.advance(CLOCK.noteEveryMs);
+    await until(() => told() > before);
+    bot.move(id, ended());
+    assert.equal(await typing, 0);
+  }
+});
+
 test("Ctrl-C leaves the run alone, says so, and how to stop it", async () => {
   const { bot, typed } = await stage();
   const typing = typed.type("ask", "x", "--repo", "app", "--watch");

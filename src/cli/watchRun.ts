@@ -3,12 +3,15 @@
 
 import { CLOCK } from "#core/budgets.ts";
 import { cardWords, type CardEvent } from "#core/card.ts";
-import { followOutput, type OutputSink } from "#client/runOutput.ts";
+import { followOutput, isAway, type OutputSink } from "#client/runOutput.ts";
+import { Failure } from "#node/failure.ts";
 import type { OutputFrom, RunDetail } from "#wire/bot.ts";
+import { shortNameOf } from "#wire/names.ts";
 import { Away, keepAsking } from "./botCalls.ts";
 import type { Cli } from "./cli.ts";
-import { EXIT, exitOfVerdict } from "./exit.ts";
+import { CliError, EXIT, exitOf, exitOfVerdict } from "./exit.ts";
 import { cardLine, doorWords, stopCommand, watchCommand } from "./render/cardLines.ts";
+import { problemWords } from "./render/problem.ts";
 import { spanWords } from "./render/times.ts";
 
 /** What is followed: from which byte of each stream on, and whether its output is shown. */
@@ -24,9 +27,10 @@ export const leftAloneWords = (id: string): string =>
 
 const isWaiting = ({ state }: CardEvent): boolean => state === "queued" || state === "waiting";
 
-/** Tells a run's cards: each once, a wait each minute, and who closed a door once a record. */
+/** Tells a run's cards: each once, again each minute in which nothing else was shown, and who closed a door once a record. */
 class CardTeller {
   readonly #cli: Cli;
+  #isQuiet = true;
   #card: CardEvent | null = null;
   #said = "";
   #door = "";
@@ -41,9 +45,15 @@ class CardTeller {
     if (isNews) this.#tell(card);
   }
 
-  /** A minute has passed. */
+  /** Something of the run was shown. */
+  shown(): void {
+    this.#isQuiet = false;
+  }
+
+  /** A minute has passed: how a wait goes on, and that a run which writes nothing does. */
   minute(): void {
-    if (this.#card !== null && isWaiting(this.#card)) this.#tell(this.#card);
+    if (this.#card !== null && (this.#isQuiet || isWaiting(this.#card))) this.#tell(this.#card);
+    this.#isQuiet = true;
   }
 
   #tell(card: CardEvent): void {
@@ -68,6 +78,7 @@ function sinkOf(cli: Cli, { id, shows }: WatchAsk, teller: CardTeller): OutputSi
   return {
     bytes: async (stream, bytes, from) => {
       if (!shows) return;
+      teller.shown();
       if (!options().ndjson) return await output.bytes(stream, bytes);
       const data = Buffer.from(bytes).toString("base64");
       output.data(JSON.stringify({ type: "output", stream, from, data }));
@@ -89,10 +100,20 @@ async function eachMinute(cli: Cli, teller: CardTeller, over: AbortSignal): Prom
   }
 }
 
+/** What to look at, or to type, once a run is over: one that the fleet has refused was never begun, however long that took. */
+function endWords({ id, ranMs, card, resource, threadKey }: RunDetail): string {
+  if (card.verdict?.ending === "refused") {
+    const again = `npx tidegate ask "…" --repo ${shortNameOf(resource)} --thread ${threadKey}`;
+    return `it never ran; correct what was refused, and ask again: ${again}`;
+  }
+  const ran = ranMs === null ? "it never ran" : `it ran ${spanWords(ranMs)}`;
+  return `${ran}; what it left: npx tidegate runs show ${id}`;
+}
+
 /** Where the run's output is shown stdout is its alone, and the document of the end is the last line of stderr. */
 function tellEnd(cli: Cli, run: RunDetail, { exit, shows }: { readonly exit: number; readonly shows: boolean }): void {
   const { output, options } = cli;
-  const { id, leftId, ranMs, card } = run;
+  const { id, leftId, card } = run;
   const { verdict } = card;
   if (options().ndjson) return output.data(JSON.stringify({ type: "end", id, verdict, leftId, exit }));
   if (options().json) {
@@ -100,13 +121,23 @@ function tellEnd(cli: Cli, run: RunDetail, { exit, shows }: { readonly exit: num
     return shows ? output.say(end) : output.data(end);
   }
   if (options().quiet) return;
-  const ran = ranMs === null ? "it never ran" : `it ran ${spanWords(ranMs)}`;
-  output.say(`tidegate: ${ran}; what it left: npx tidegate runs show ${id}`);
+  output.say(`tidegate: ${endWords(run)}`);
   if (leftId !== null) output.say(`tidegate: what was said to it and did not reach it is run ${leftId}`);
 }
 
-/** Follows a run to its end and sets the process's exit code to the run's. Rejects with the signal's reason. */
-export async function watchRun(cli: Cli, ask: WatchAsk, signal: AbortSignal): Promise<void> {
+/** Whoever cannot watch on, since the stack went away or the bearer is refused, is told that the run is left alone. */
+function leftBehind(id: string, error: unknown): unknown {
+  if (exitOf(error) === EXIT.denied) {
+    const { what, next } = problemWords(error);
+    return new CliError(`${what}; run ${id} is taken and goes on, and only its watch is refused`, next, EXIT.denied);
+  }
+  const isGone = isAway(error) || (error instanceof Failure && error.code === "NOT_UP");
+  if (!isGone) return error;
+  const what = `${problemWords(error).what}; run ${id} is left alone`;
+  return new CliError(what, `bring it up (npm start), then watch it again: ${watchCommand(id)}`, EXIT.failed);
+}
+
+async function followed(cli: Cli, ask: WatchAsk, signal: AbortSignal): Promise<RunDetail> {
   const { bot } = cli.access();
   const { id, from } = ask;
   const teller = new CardTeller(cli);
@@ -118,7 +149,14 @@ export async function watchRun(cli: Cli, ask: WatchAsk, signal: AbortSignal): Pr
     over.abort();
     await minutes;
   }
-  const run = await keepAsking(cli, { signal, again: watchCommand(id) }, (stop) => bot.client.run(id, stop));
+  return await keepAsking(cli, { signal, again: watchCommand(id) }, (stop) => bot.client.run(id, stop));
+}
+
+/** Follows a run to its end and sets the process's exit code to the run's. Rejects with the signal's reason. */
+export async function watchRun(cli: Cli, ask: WatchAsk, signal: AbortSignal): Promise<void> {
+  const run = await followed(cli, ask, signal).catch((error: unknown) => {
+    throw leftBehind(ask.id, error);
+  });
   const exit = run.card.verdict === null ? EXIT.own : exitOfVerdict(run.card.verdict);
   tellEnd(cli, run, { exit, shows: ask.shows });
   cli.exit(exit);

@@ -20,7 +20,7 @@ export function checkWithout({ without, reason, force }: WithoutAsked): void {
   const [first] = without;
   if (first === undefined) return;
   if (force) {
-    const next = "npx tidegate deploy --force, or without it";
+    const next = 'the same without --without, or: npx tidegate deploy --without <repository> --reason "why"';
     throw new CliError("--without: --force waits for nobody, so there is nobody to leave out", next);
   }
   if (reason === null) {

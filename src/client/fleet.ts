@@ -127,7 +127,7 @@ async function attached(transport: Transport, body: AttachBody, hooks: AttachHoo
     if (line.type === "error") throw new TidegateError(line.problem);
     if (line.type === "binding") return line.binding;
   }
-  throw unreachable(transport.baseUrl, new Error("the answer to /attach ended without a result"), true);
+  throw unreachable(transport, new Error("the answer to /attach ended without a result"), true);
 }
 
 /** Follows a resident that is made or made anew to its last line. */
@@ -145,7 +145,7 @@ async function made(
     if (line.type === "error") throw new TidegateError(line.problem);
     if (line.type === "resident") return line;
   }
-  throw unreachable(transport.baseUrl, new Error(`the answer to /${route} ended without a result`), false);
+  throw unreachable(transport, new Error(`the answer to /${route} ended without a result`), false);
 }
 
 async function* executed(

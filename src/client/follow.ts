@@ -2,7 +2,7 @@
 // without one was cut, and whoever follows asks again from where it stood.
 
 import type { OutputLine, ProcEnd } from "#wire/agent.ts";
-import { TidegateError } from "#wire/errors.ts";
+import { TidegateError, titled } from "#wire/errors.ts";
 import type { FleetClient, OfHeldRun } from "./fleet.ts";
 import { isUnreachable } from "./transport.ts";
 
@@ -111,7 +111,7 @@ export async function follow(
           ? { kind: "notStarted", why: end.detail ?? "it did not start" }
           : { kind: "end", end };
       } else if (line.type === "error") {
-        return meaningOf(line.code, `${line.title}: ${line.detail}`, heard);
+        return meaningOf(line.code, titled(line), heard);
       } else {
         heard = true;
       }

@@ -79,7 +79,8 @@ export interface LedgerClient {
   output(body: OutputBody): Promise<OutputAnswer>;
   /** Every run that this generation holds is held for one more ledger lease. */
   heartbeat(generation: number): Promise<HeldAnswer>;
-  handOff(generation: number): Promise<HeldAnswer>;
+  /** `since`: and what each bot from that number on holds, all of which are known to have ended. */
+  handOff(generation: number, since?: number): Promise<HeldAnswer>;
   /** As much as one answer holds; there may be more until nothing is given. */
   reclaim(generation: number): Promise<ReclaimAnswer>;
   say(body: LedgerMessageBody): Promise<LedgerMessageAnswer>;
@@ -115,7 +116,7 @@ export function ledgerClient(transport: Transport): LedgerClient {
     progress: (body) => post("progress", entryAnswerSchema, body),
     output: (body) => post("output", outputAnswerSchema, body),
     heartbeat: (generation) => post("heartbeat", heldAnswerSchema, { generation }),
-    handOff: (generation) => post("handOff", heldAnswerSchema, { generation }),
+    handOff: (generation, since) => post("handOff", heldAnswerSchema, { generation, since }),
     reclaim: (generation) => post("reclaim", reclaimAnswerSchema, { generation }),
     say: (body) => post("say", ledgerMessageAnswerSchema, body),
     end: (body) => post("end", endAnswerSchema, body),

@@ -167,9 +167,9 @@ export class LedgerInMemory implements LedgerClient {
     return { now, ids: [...this.#step(heartbeatStep(this.#store, generation, now))] };
   }
 
-  async handOff(generation: number): Promise<wire.HeldAnswer> {
+  async handOff(generation: number, since?: number): Promise<wire.HeldAnswer> {
     this.#write(wire.holderBodySchema, { generation });
-    return { now: this.#clock(), ids: [...this.#step(handOffStep(this.#store, generation))] };
+    return { now: this.#clock(), ids: [...this.#step(handOffStep(this.#store, generation, since))] };
   }
 
   async reclaim(generation: number): Promise<wire.ReclaimAnswer> {

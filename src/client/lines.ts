@@ -71,7 +71,7 @@ export async function* textOf(
     }
   } catch (error) {
     signal?.throwIfAborted();
-    throw error instanceof TidegateError ? error : unreachable(transport.baseUrl, error, true);
+    throw error instanceof TidegateError ? error : unreachable(transport, error, true);
   } finally {
     pump.close();
   }

@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { REAL } from "#core/budgets.ts";
 import { SECOND } from "#core/time.ts";
-import { TidegateError } from "#wire/errors.ts";
+import { problemIn, problemOf, TidegateError, type Problem } from "#wire/errors.ts";
 import { FakeFleet, refusal, scene, VirtualClock } from "./clientForTests.ts";
 import { fleetClient } from "./fleet.ts";
+import type { Transport } from "./transport.ts";
 
 const cut = (): never => {
   throw new TypeError("fetch failed", {
@@ -76,6 +77,30 @@ test("a stranger's answer, and one that this build cannot read, are named as wha
   await assert.rejects(at.fleet.health(), /cannot read: generation/);
 });
 
+test("who gets no answer is told whom it asked, and what another could not reach is left as it is said", async () => {
+  const clock = new VirtualClock();
+  const answers: (() => Response)[] = [];
+  const askedOf = async (what: Transport["what"]): Promise<Problem | undefined> => {
+    const wire = { baseUrl: "http://x", bearer: () => "b", real: clock, ...(what === undefined ? {} : { what }) };
+    const fetch: Transport["fetch"] = async () => (answers.shift() ?? cut)();
+    return await fleetClient({ ...wire, fetch })
+      .health()
+      .then(() => undefined, problemIn);
+  };
+  const titleOf = async (what: Transport["what"]): Promise<string | undefined> => (await askedOf(what))?.title;
+  assert.equal(await titleOf(undefined), "The fleet cannot be reached");
+  assert.equal(await titleOf("bot"), "The bot cannot be reached");
+  assert.match((await askedOf("ledger"))?.next ?? "", /ledger\.log/);
+  answers.push(() => new Response("<h1>bad gateway</h1>", { status: 502 }));
+  assert.equal(await titleOf("bot"), "The bot cannot be reached");
+  answers.push(() => Response.json(problemOf("UNREACHABLE", "nobody serves"), { status: 503 }));
+  assert.equal(await titleOf("bot"), "The bot cannot be reached");
+  answers.push(() =>
+    Response.json(problemOf("UNREACHABLE", "it is away", { title: "The ledger cannot be reached" }), { status: 503 }),
+  );
+  assert.equal(await titleOf("bot"), "The ledger cannot be reached");
+});
+
 test("each route takes a bearer of its own scope, else admin's; without either nothing is sent", async () => {
   const clock = new VirtualClock();
   const server = new FakeFleet(clock);
@@ -91,7 +116,8 @@ test("each route takes a bearer of its own scope, else admin's; without either n
     real: clock,
   });
   await fleet.detach({ resource: "repo:local/app", threadKey: "t:1", runId: "run-one", generation: 0 });
-  assert.equal(await codeOf(fleet.drains()), "NO_BEARER");
+  const missing = await fleet.drains().then(() => undefined, problemIn);
+  assert.deepEqual([missing?.code, missing?.next.split("=")[0]], ["NO_BEARER", "export RESIDENT_READ_TOKEN"]);
   bearers["admin"] = "root";
   await codeOf(fleet.drains());
   await codeOf(fleet.health());
@@ -100,4 +126,11 @@ test("each route takes a bearer of its own scope, else admin's; without either n
   await codeOf(fleet.undrain({ id: "drain-one", outcome: "none", force: false }));
   await codeOf(fleet.undrain({ outcome: "unknown", force: true }));
   assert.deepEqual(sent.slice(3), ["Bearer drain", "Bearer root"], "force is the admin's alone");
+});
+
+test("a bearer that is refused is named by the variable that it came from", async () => {
+  const at = scene();
+  at.server.answers.set("/drain", () => refusal("BAD_BEARER"));
+  const problem = await at.fleet.drains().then(() => undefined, problemIn);
+  assert.match(problem?.next ?? "", /^correct RESIDENT_\w+_TOKEN, or unset it/);
 });

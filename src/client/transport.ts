@@ -1,17 +1,33 @@
-// One request to the fleet Worker: the bearer of its route, a bound in real time, and every failure as one coded error.
+// One request to the fleet, its bot or its ledger: the bearer of its route, a bound in real time, and every failure as one coded error.
 // A request that was cut on a pooled connection is sent once more: every POST carries its ids, so twice is once.
 
 import pRetry from "p-retry";
 import type * as z from "zod";
 import { REAL } from "#core/budgets.ts";
 import { SCOPE_ENV, type Scope } from "#core/scopes.ts";
-import { parseProblem, problemOf, TidegateError, type Problem } from "#wire/errors.ts";
+import { ERRORS, parseProblem, problemOf, TidegateError, type Problem } from "#wire/errors.ts";
+import { issueWords } from "#wire/issueWords.ts";
 import { jsonOf } from "#wire/parse.ts";
 import { ROUTES, type Route, type RouteName } from "#wire/routes.ts";
 import type { Clock, Fetch } from "./ports.ts";
 
+/** Who is asked, in the words of whoever gets no answer. */
+const PARTIES = {
+  fleet: { title: "The fleet cannot be reached", next: ERRORS.UNREACHABLE.next },
+  bot: {
+    title: "The bot cannot be reached",
+    next: "Read .tidegate/log/bot.log where it runs; a stack that is up brings its bot back by itself.",
+  },
+  ledger: {
+    title: "The ledger cannot be reached",
+    next: "Read .tidegate/log/ledger.log where it runs; a stack that is up brings its ledger back by itself.",
+  },
+} as const;
+
 /** How a fleet is reached. */
 export interface Transport {
+  /** Who answers there; a fleet where nothing is said. */
+  readonly what?: keyof typeof PARTIES;
   /** Without a slash at its end. */
   readonly baseUrl: string;
   readonly fetch: Fetch;
@@ -38,7 +54,7 @@ export interface Call {
   readonly boundMs?: number;
 }
 
-/** Whether an error says that the fleet could not be reached: nothing was decided, so asking again is safe. */
+/** Whether an error says that nobody could be reached: nothing was decided, so asking again is safe. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof TidegateError && error.problem.code === "UNREACHABLE";
 }
@@ -52,22 +68,42 @@ function causeOf(error: unknown): string {
 }
 
 /** The coded error of a request that got no answer. `cut`: it may be sent again at once. */
-export function unreachable(baseUrl: string, error: unknown, cut: boolean): TidegateError {
+export function unreachable(
+  transport: Pick<Transport, "baseUrl" | "what">,
+  error: unknown,
+  cut: boolean,
+): TidegateError {
+  const { baseUrl, what = "fleet" } = transport;
   const detail = `${baseUrl} does not answer (${causeOf(error)})`;
-  return new TidegateError(problemOf("UNREACHABLE", detail, { cut }), { cause: error });
+  return new TidegateError(problemOf("UNREACHABLE", detail, { ...PARTIES[what], cut }), { cause: error });
+}
+
+/** The scopes whose bearers pass, the first wish first: the one that is named, or the route's own, and admin's. */
+function scopesOf(way: Way, as: Scope | undefined): readonly Scope[] {
+  const { scopes } = routeOf(way);
+  if (scopes === "public") return [];
+  return [...(as === undefined ? scopes : [as]), "admin"];
 }
 
 /** The bearer that this fleet's tokens give for a route: of the scope that is named, else one of the route's own, else admin's. */
 export function bearerOf(transport: Transport, way: Way, as?: Scope): string | null {
-  const { scopes, method, path } = routeOf(way);
-  if (scopes === "public") return null;
-  const named: readonly Scope[] = as === undefined ? scopes : [as];
-  const wanted: readonly Scope[] = [...named, "admin"];
+  const wanted = scopesOf(way, as);
+  if (wanted.length === 0) return null;
   const bearer = wanted.map((scope) => transport.bearer(scope)).find((token) => token !== "");
   if (bearer !== undefined) return bearer;
+  const { method, path } = routeOf(way);
   const first = wanted[0] ?? "admin";
   const detail = `${method} ${path} wants the ${first} bearer: neither ${SCOPE_ENV[first]} nor .tidegate/tokens.json has one`;
-  throw new TidegateError(problemOf("NO_BEARER", detail));
+  const next = `export ${SCOPE_ENV[first]}=…, with the bearer that the fleet's own .tidegate/tokens.json has`;
+  throw new TidegateError(problemOf("NO_BEARER", detail, { next }));
+}
+
+/** A refused bearer was one of a variable, or of the tokens that lie beside the configuration: which one is said. */
+function withVariable(transport: Transport, way: Way, as: Scope | undefined, problem: Problem): Problem {
+  const sent = scopesOf(way, as).find((scope) => transport.bearer(scope) !== "");
+  if (problem.code !== "BAD_BEARER" || sent === undefined) return problem;
+  const next = `correct ${SCOPE_ENV[sent]}, or unset it where .tidegate/tokens.json is the fleet's own`;
+  return { ...problem, next };
 }
 
 /** Runs work under a bound of real time; the signal it gets fires at the bound or when the caller's own does. */
@@ -115,12 +151,14 @@ function initOf(transport: Transport, way: Way, call: Call): RequestInit {
  * The problem of an answer that is no success. A stranger's answer is named by its status; a stranger in between that
  * fails (a proxy, a Worker that crashed) says that the fleet was not reached.
  */
-function problemOfAnswer(way: Way, status: number, text: string): Problem {
+function problemOfAnswer({ what = "fleet" }: Transport, way: Way, status: number, text: string): Problem {
   const known = parseProblem(jsonOf(text));
-  if (known !== undefined) return known;
+  // Who stands in front of a part does not say whom it could not reach.
+  const isNobodys = known?.code === "UNREACHABLE" && known.title === ERRORS.UNREACHABLE.title;
+  if (known !== undefined) return isNobodys ? { ...known, ...PARTIES[what] } : known;
   const { method, path } = routeOf(way);
   const detail = `${method} ${path} answered ${status}: ${text.slice(0, 200).trim() || "nothing"}`;
-  return problemOf(status >= 500 ? "UNREACHABLE" : "INTERNAL", detail);
+  return status >= 500 ? problemOf("UNREACHABLE", detail, PARTIES[what]) : problemOf("INTERNAL", detail);
 }
 
 async function sent(transport: Transport, way: Way, call: Call, signal: AbortSignal): Promise<Response> {
@@ -129,11 +167,12 @@ async function sent(transport: Transport, way: Way, call: Call, signal: AbortSig
     const response = await transport.fetch(urlOf(transport, way, call), init);
     if (response.ok) return response;
     const text = await response.text();
-    throw new TidegateError(problemOfAnswer(way, response.status, text));
+    const problem = problemOfAnswer(transport, way, response.status, text);
+    throw new TidegateError(withVariable(transport, way, call.as, problem));
   } catch (error) {
     call.signal?.throwIfAborted();
     if (error instanceof TidegateError) throw error;
-    throw unreachable(transport.baseUrl, error, !signal.aborted);
+    throw unreachable(transport, error, !signal.aborted);
   }
 }
 
@@ -168,9 +207,9 @@ async function answered<T>(transport: Transport, way: Way, schema: z.ZodType<T>,
   try {
     text = await response.text();
   } catch (error) {
-    throw unreachable(transport.baseUrl, error, !signal.aborted);
+    throw unreachable(transport, error, !signal.aborted);
   }
-  const parsed = schema.safeParse(jsonOf(text));
+  const parsed = schema.safeParse(jsonOf(text), { error: issueWords });
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const where = `${issue?.path.join(".") || "the body"}: ${issue?.message ?? "not as expected"}`;

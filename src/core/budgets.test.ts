@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { BUDGETS } from "../../test/unit/coreSamples.ts";
-import { brokenRelations, budgetsOf, CLOCK, DEFAULT_LEASES, relationsOf } from "./budgets.ts";
+import { brokenRelations, budgetsOf, CLOCK, DEFAULT_LEASES, LEASE_BETWEEN, relationsOf } from "./budgets.ts";
 import { DAY, HOUR, MINUTE, SECOND } from "./time.ts";
 
 test("the built-in kinds give the seed's numbers: 60 minutes of wait, 65 asked, 90 at most", () => {
@@ -42,6 +42,13 @@ for (const [says, more, breaks] of broken)
 
 test("a lease as short as the reserve is told by a composition root, and nothing else about it is", () => {
   assert.deepEqual(brokenRelations(budgetsOf({ tiny: CLOCK.reserveMs })), ["lease reserve < shortest lease"]);
+});
+
+test("a lease between the bounds keeps every relation, and one at a bound breaks its own", () => {
+  const { moreThanMs, lessThanMs } = LEASE_BETWEEN;
+  for (const lease of [moreThanMs + 1, lessThanMs - 1]) assert.deepEqual(brokenRelations(budgetsOf({ lease })), []);
+  assert.deepEqual(brokenRelations(budgetsOf({ lease: moreThanMs })), ["lease reserve < shortest lease"]);
+  assert.deepEqual(brokenRelations(budgetsOf({ lease: lessThanMs })), ["a tombstone outlives every drain"]);
 });
 
 test("each relation is said once, in words", () => {

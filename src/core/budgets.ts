@@ -103,6 +103,10 @@ export const LIMIT = {
   /** How often a run is begun at most: the first time, and each resume after its container was replaced. */
   runTries: 5,
   rowsAPage: 200,
+  /** The kinds of `tidegate.jsonc` as JSON, which the bot is given as one variable, and its deployer sends in one body. */
+  kindsBytes: 96 * 1024,
+  /** What of the variable of a bot's settings is not its kinds. */
+  settingsRestBytes: 16 * 1024,
   /** Asks that a deploy's receipt names of those that waited in the bot's queue. */
   queuedNamed: 50,
   unreadableLooks: 3,
@@ -120,6 +124,8 @@ export const REAL = {
   leaveMs: 4 * SECOND,
   sealAskMs: 5 * SECOND,
   processGoneMs: 10 * SECOND,
+  /** A bot that answers nobody for this long, look after look, is ended and replaced. */
+  silentMs: 60 * SECOND,
   startMs: 20 * SECOND,
   /** How long a resident may take to answer while it restarts its container. */
   cycleMs: 40 * SECOND,
@@ -184,6 +190,12 @@ export function budgetsOf(leases: Leases): Budgets {
   };
 }
 
+/** Between what every configured lease lies, both exclusive: all that follows from leases keeps its relations then. */
+export const LEASE_BETWEEN = {
+  moreThanMs: CLOCK.reserveMs,
+  lessThanMs: CLOCK.tombstoneMs - CLOCK.slackMs - CLOCK.swapBoundMs - CLOCK.cycleBoundMs,
+} as const;
+
 /** A relation between clocks, in words, and whether a table keeps it. */
 export interface Relation {
   readonly says: string;
@@ -214,6 +226,10 @@ const SIZES: readonly Relation[] = [
   {
     says: "entries taken over at once are one answer",
     holds: LIMIT.reclaimedAtOnce * LIMIT.entryBytes <= LIMIT.answerBytes,
+  },
+  {
+    says: "the kinds are one variable, with the rest of a bot's settings",
+    holds: LIMIT.kindsBytes + LIMIT.settingsRestBytes <= LIMIT.argumentBytes,
   },
   { says: "an entry, with its end, is one stored value", holds: 2 * LIMIT.entryBytes <= LIMIT.storedBytes },
   {

@@ -36,6 +36,10 @@ const cards: readonly (readonly [says: string, more: Partial<CardEvent>])[] = [
   ["waiting for the deploy to finish", { cause: "deploy" }],
   ["waiting for the fleet to reopen · 30 min · place 1", { cause: "drain", bound: at(30), position: 1 }],
   ["waiting for the run of this thread to end · place 1", { cause: "thread", position: 1 }],
+  [
+    "waiting for run r-000007 of this thread to end · its lease ends 05:29 · place 1",
+    { cause: "thread", position: 1, holder: { id: "r-000007", leaseUntil: at(45) } },
+  ],
   ["waiting for its turn · place 4", { cause: "queue", position: 4 }],
   ["waiting · place 2", { position: 2 }],
   ["attaching the workspace", { state: "attaching" }],
@@ -47,6 +51,14 @@ const cards: readonly (readonly [says: string, more: Partial<CardEvent>])[] = [
   [
     "running for 2m · lease ends 05:29 · after waiting 1410s for the resident",
     { state: "running", bound: at(45), waitedMs: 1_410 * SECOND + 999 },
+  ],
+  [
+    "running for 2m · after waiting 39s for the run of its thread",
+    { state: "running", waitedMs: 39 * SECOND, waitedBehind: "thread" },
+  ],
+  [
+    "running for 2m · after waiting 39s for its turn",
+    { state: "running", waitedMs: 39 * SECOND, waitedBehind: "queue" },
   ],
   ["stopping", { state: "stopping" }],
   ["ended", { state: "ended" }],

@@ -12,6 +12,12 @@ export type CardState = (typeof CARD_STATES)[number];
 export const CARD_CAUSES = ["deploy", "drain", "thread", "queue", "resident"] as const;
 export type CardCause = (typeof CARD_CAUSES)[number];
 
+/** The run that a thread waits for, and the end of its lease. */
+export interface ThreadHolder {
+  readonly id: string;
+  readonly leaseUntil: Instant;
+}
+
 /** One state of one ask (protocol.md: `{state, since, bound, cause, position?, quietBy?}`). */
 export interface CardEvent {
   readonly id: string;
@@ -28,6 +34,10 @@ export interface CardEvent {
   readonly askedAt: Instant;
   /** From the ask to the workspace; null before there is one. */
   readonly waitedMs: Ms | null;
+  /** What kept it all that time, where that was no resident and no door. */
+  readonly waitedBehind?: "thread" | "queue" | undefined;
+  /** Which run its thread waits for, where that is known. */
+  readonly holder?: ThreadHolder | undefined;
   /** Who closed, and why, where somebody did. */
   readonly by: string | null;
   readonly reason: string | null;
@@ -43,8 +53,10 @@ function expected({ quietBy, bound }: CardEvent): Instant | null {
 const placeWords = (position: number | null): string => (position === null ? "" : ` · place ${position}`);
 
 function waitingWords(event: CardEvent, now: Instant): string {
-  const { cause } = event;
+  const { cause, holder } = event;
   if (cause === null) return "waiting";
+  if (cause === "thread" && holder !== undefined)
+    return `waiting for run ${holder.id} of this thread to end · its lease ends ${hourMinuteOf(holder.leaseUntil)}`;
   // Who waits behind others waits for their ends, which nobody knows.
   const isBehind = cause === "thread" || cause === "queue";
   return waitWords(cause, isBehind ? null : expected(event), now);
@@ -61,7 +73,7 @@ export function answerWords(event: CardEvent, now: Instant): string {
 /** The opening line of a run that waited, counted from the ask; none for one that hardly did. */
 export function openingWords(event: CardEvent): string | null {
   if (event.waitedMs === null || event.waitedMs < SECOND) return null;
-  return waitedWords(event.waitedMs);
+  return waitedWords(event.waitedMs, event.waitedBehind);
 }
 
 const ENDED = {

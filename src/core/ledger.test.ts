@@ -221,6 +221,23 @@ test("a restart holds every run for one more lease, and what is handed off or wa
   assert.equal(kept?.heldUntil, T0 + CLOCK.ledgerLeaseMs, "never earlier");
 });
 
+test("a bot hands off for those before it that have ended, from that number on, and for nobody else", () => {
+  const one = askStep(BEGUN, askOf(1), doorsOf(BEGUN), T0).store;
+  const two = generationStep(one).store;
+  const both = askStep(two, askOf(2, { resource: "repo:local/web" }), doorsOf(two), T0).store;
+  const third = generationStep(both).store;
+  const left = (since?: number) => handOffStep(third, 3, since);
+  assert.deepEqual(
+    [left().found, left(3).found, left(2).found, left(1).found],
+    [[], [], ["run-2"], ["run-1", "run-2"]],
+  );
+  const { found } = reclaimStep(left(2).store, 3, T0);
+  assert.deepEqual(
+    found.map((entry) => [entry.ask.id, entry.holder]),
+    [["run-2", 3]],
+  );
+});
+
 test("only the newest bot writes", () => {
   const second = generationStep(BEGUN);
   assert.deepEqual([second.found, isFenced(second.store, 1), isFenced(second.store, 2)], [2, true, false]);

@@ -256,9 +256,12 @@ export function heartbeatStep(store: LedgerStore, generation: number, now: Insta
   return { store: held.length === 0 ? store : { ...store, entries }, found: held.map((entry) => entry.ask.id) };
 }
 
-/** A bot that ends leaves what it holds to the next one; nothing of it is stopped. */
-export function handOffStep(store: LedgerStore, generation: number): Step<readonly string[]> {
-  const held = store.entries.filter((entry) => isLive(entry) && entry.holder === generation);
+/**
+ * A bot that ends leaves what it holds to the next one; nothing of it is stopped. `since`: and what each bot from that number on
+ * holds, all of which are known to have ended.
+ */
+export function handOffStep(store: LedgerStore, generation: number, since = generation): Step<readonly string[]> {
+  const held = store.entries.filter((entry) => isLive(entry) && entry.holder >= since && entry.holder <= generation);
   const entries = store.entries.map((entry): Entry =>
     held.includes(entry) ? { ...entry, state: "handedOff" } : entry,
   );

@@ -23,7 +23,10 @@ export function waitWords(waitedFor: WaitedFor, expected: Instant | null, now: I
   return `${WORDS[waitedFor]}${left}`;
 }
 
+/** What a wait was for once it is over: whatever kept the resident, or others of the bot's own queue. */
+const WAITED = { resident: "the resident", thread: "the run of its thread", queue: "its turn" } as const;
+
 /** The opening line of a run that waited so long for its workspace: `after waiting 1410s for the resident`. */
-export function waitedWords(waitedMs: Ms): string {
-  return `after waiting ${Math.floor(waitedMs / SECOND)}s for the resident`;
+export function waitedWords(waitedMs: Ms, waitedFor: keyof typeof WAITED = "resident"): string {
+  return `after waiting ${Math.floor(waitedMs / SECOND)}s for ${WAITED[waitedFor]}`;
 }

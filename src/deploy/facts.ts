@@ -6,7 +6,7 @@ import type { FleetView } from "#core/preflight.ts";
 import type { DeployFact } from "#core/rolloutState.ts";
 import type { Instant } from "#core/time.ts";
 import { drainsSchema } from "#wire/drain.ts";
-import { problemIn, type Problem } from "#wire/errors.ts";
+import { problemIn, titled, type Problem } from "#wire/errors.ts";
 import type { Residents, RunRow } from "#wire/fleet.ts";
 import type { BotDoor } from "#deploy/fleetDoor.ts";
 
@@ -100,7 +100,7 @@ function unreadableIn(problem: Problem): string[] {
 export function factOfFailure(error: unknown): DeployFact {
   const problem = problemIn(error);
   if (problem === undefined) return { kind: "lost", why: wordsOf(error) };
-  const why = `${problem.title}: ${problem.detail}`;
+  const why = titled(problem);
   const drain = drainIn(problem);
   if (SAYS_WHO.includes(problem.code)) return { kind: "denied", why };
   if (problem.code === "DRAIN_OVER") return { kind: "over" };

@@ -15,7 +15,7 @@ import type { Build } from "#core/drain.ts";
 import { fleetOf, FROM, runOf, T0, TO } from "#deploy/recordsForTests.ts";
 import { takeDeployLock } from "#deploy/lock.ts";
 import { planOf, planWords, type PlanSources } from "#deploy/plan.ts";
-import { findReceipt, keepReceipt, listReceipts } from "#deploy/receiptFile.ts";
+import { findReceipt, keepReceipt, listReceipts, readReceipts, unreadableWords } from "#deploy/receiptFile.ts";
 import { RESIDENT_ONLY } from "#core/rolloutState.ts";
 import { changesOf, swapFor, type StepChoice } from "#deploy/shapes.ts";
 import { judgeSuperseding } from "#deploy/supersede.ts";
@@ -94,7 +94,7 @@ test("a shallow clone cannot answer ancestry: that is said and refuses nothing, 
 });
 
 const fleetAlone = (from: Build | null): StepChoice[] => [
-  { step: "resident", included: true, why: "its image changes", from, to: TO },
+  { step: "resident", included: true, why: "its image changes", from, to: TO, reconfigured: "nothing" },
 ];
 
 test("what a release changes decides how it is swapped, and a plan says why", () => {
@@ -185,7 +185,7 @@ test("a plan says what it would wait for, and when that cannot end in time", () 
     ),
   ).join("\n");
   assert.match(blind, /would wait for nothing \(budget 30m/);
-  assert.match(blind, /would be refused now: unreadable/);
+  assert.match(blind, /would be refused now: a part of the fleet cannot be read; npx tidegate status/);
   assert.match(planWords(planOf({ ...sources, mode: "forced" }, T0)).join("\n"), /swap over what runs/);
 });
 
@@ -193,7 +193,16 @@ test("receipts are found by any id, by its beginning, and as the last one", asyn
   const { paths, receipt } = await rehearse(context);
   keepReceipt(paths, { ...receipt, drainId: "d1d1d1ff", drainIds: ["d1d1d1ff"], startedAt: receipt.startedAt + 1 });
   writeFileSync(join(paths.deploys, "d9d9d9d9.json"), "{half");
-  assert.equal(listReceipts(paths).length, 2, "one that cannot be read is left out");
+  const list = readReceipts(paths);
+  assert.deepEqual(
+    [list.receipts.length, list.unreadable.length],
+    [2, 1],
+    "one that cannot be read is left out and counted",
+  );
+  assert.match(unreadableWords(list, paths) ?? "", /^1 receipt in .* cannot be read and is left out: \S+\.json$/);
+  const more = unreadableWords({ receipts: [], unreadable: ["aaaaaa.json", "bbbbbb.json"] }, paths);
+  assert.match(more ?? "", /^2 receipts in .* cannot be read and are left out: aaaaaa\.json …$/);
+  assert.equal(unreadableWords({ receipts: [], unreadable: [] }, paths), null);
   const kindOf = (asked: string) => findReceipt(paths, asked).kind;
   assert.deepEqual(["last", "d1d1d1d1", "d1d1d1f", "d1", "x"].map(kindOf), [
     "found",

@@ -336,7 +336,9 @@ function endedBySeal(telling: Telling, { fact, after }: DeployTurn): { telling: 
 /** What one turn of the deploy says, and what has then been said. */
 export function tell(telling: Telling, turn: DeployTurn, builds: Told): { telling: Telling; lines: readonly Line[] } {
   const door = botDoorLines(telling.botDropped, turn);
-  const said = [...factLines(turn, builds), ...door, ...rollLines(turn, builds.shapes)];
+  const said = [...factLines(turn, builds), ...door];
+  // Whoever was waited for has ended before what waited is begun.
+  const rolls = rollLines(turn, builds.shapes);
   const looked =
     turn.fact.kind === "drained" || turn.fact.kind === "viewed" ? afterShown(telling, turn) : { telling, lines: [] };
   const ended = endedBySeal(looked.telling, turn);
@@ -350,7 +352,16 @@ export function tell(telling: Telling, turn: DeployTurn, builds: Told): { tellin
       minute: beat.minute,
       botDropped: hasDropped(telling.botDropped, turn),
     },
-    lines: [...ended.lines, ...held.before, ...said, ...held.after, ...looked.lines, ...refused.lines, ...beat.lines],
+    lines: [
+      ...ended.lines,
+      ...held.before,
+      ...said,
+      ...held.after,
+      ...looked.lines,
+      ...refused.lines,
+      ...rolls,
+      ...beat.lines,
+    ],
   };
 }
 

@@ -68,6 +68,15 @@ test("ledger, bot and fleet under one drain, each proven before the next", async
   );
 });
 
+test("whoever was waited for has ended before the swap is said to begin", async (context) => {
+  const busy = viewed([runOf("r1", 9)]);
+  const facts = { preflight: [busy], look: [busy, viewed([])] };
+  const { lines } = await rehearse(context, { steps: BOT, facts });
+  const at = (words: RegExp): number => lines.findIndex((line) => words.test(line));
+  assert.ok(at(/^waits for r1/) >= 0 && at(/^waits for r1/) < at(/^r1 .* ended/), lines.join("\n"));
+  assert.ok(at(/^r1 .* ended/) < at(/^swapping the bot/), lines.join("\n"));
+});
+
 test("the first that fails stops the rest, and says what has landed and what has not", async (context) => {
   const deployed = await rehearse(context, { steps: ALL, hasBot: true, facts: failing("failed") });
   assert.deepEqual(deployed.effects.slice(3), ["roll", "rollGate", "roll", "lift", "done"]);

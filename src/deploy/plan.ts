@@ -68,16 +68,22 @@ function whyOfParts(steps: Steps): string {
   return `the bot is swapped once its runs have ended; the default is to drain, and ${hint}`;
 }
 
-function whyOf({ mode, steps, from, to }: PlanSources, changes: FleetChanges): string {
+/** What changes of a fleet that keeps its image. */
+function keepsWords(choices: readonly StepChoice[], changes: FleetChanges): string {
+  if (changes !== "nothing") return "only Worker code changes";
+  const hasLeases = choices.some((one) => one.step === "resident" && one.reconfigured === "leases");
+  return hasLeases
+    ? "only the leases of its kinds change"
+    : "nothing changes: this very build is served, and would be swapped for itself";
+}
+
+function whyOf({ mode, steps, from, to, choices }: PlanSources, changes: FleetChanges): string {
   if (mode === "forced") return "--force: neither drained nor waited for";
   if (mode === "undrained" && !closesNothing(steps))
     return "RESIDENT_DRAIN_TOKEN is not set: waits for a quiet moment and closes nothing";
   if (!steps.resident) return whyOfParts(steps);
   const image = `image ${from?.image ?? "unknown"} → ${to.image}`;
-  const keeps =
-    changes === "nothing"
-      ? "nothing changes: this very build is served, and would be swapped for itself"
-      : "only Worker code changes";
+  const keeps = keepsWords(choices, changes);
   if (changes === "unknown") return "what is served is unknown, so the fleet is drained";
   if (changes === "image") return `the image changes (${image}): containers restart, so the fleet is drained`;
   if (mode === "handoff") return `${keeps}; "resident.swap" is "handoff", so runs live on in their containers: no wait`;
@@ -178,9 +184,22 @@ function hinders({ preflight, mode, steps }: DeployPlan): boolean {
   return ![...passes, "clear", "busy"].includes(preflight);
 }
 
+/** What a deployer read, as a reason to refuse. */
+const HINDERS: Readonly<Record<Preflight["kind"], string>> = {
+  clear: "nothing hinders it",
+  busy: "runs are in flight",
+  unreadable: "a part of the fleet cannot be read; npx tidegate status names it",
+  deployInProgress: "another deploy is under way; npx tidegate drain status names it",
+  protocolApart: "this build and the fleet are two protocols apart, which only --force swaps over",
+};
+
+const NOTHING_DONE = "dry run: nothing was closed, built or swapped";
+
 /** The plan for a person. */
 export function planWords(plan: DeployPlan): readonly string[] {
-  const refused = hinders(plan) ? [`would be refused now: ${plan.preflight}`] : [];
+  if (!plan.steps.resident && plan.steps.parts.length === 0)
+    return [...plan.choices.map(choiceWords), "nothing to deploy", NOTHING_DONE];
+  const refused = hinders(plan) ? [`would be refused now: ${HINDERS[plan.preflight]}`] : [];
   const older =
     plan.superseding === "older"
       ? ["would be refused: the live release is newer (--rollback deploys it all the same)"]
@@ -195,6 +214,6 @@ export function planWords(plan: DeployPlan): readonly string[] {
     ...costWords(plan),
     ...refused,
     ...older,
-    "dry run: nothing was closed, built or swapped",
+    NOTHING_DONE,
   ];
 }

@@ -10,9 +10,9 @@ import { chooseSteps, type StepFacts } from "#deploy/shapes.ts";
 
 const KEPT = { ...FROM, image: TO.image };
 const FACTS: readonly StepFacts[] = [
-  { step: "ledger", runs: true, from: { ...KEPT, bundle: "l1" }, to: { ...TO, bundle: "l1" } },
-  { step: "bot", runs: true, from: { ...KEPT, bundle: "p1" }, to: { ...TO, bundle: "p2" } },
-  { step: "resident", runs: true, from: KEPT, to: TO },
+  { step: "ledger", runs: true, from: { ...KEPT, bundle: "l1" }, to: { ...TO, bundle: "l1" }, reconfigured: "nothing" },
+  { step: "bot", runs: true, from: { ...KEPT, bundle: "p1" }, to: { ...TO, bundle: "p2" }, reconfigured: "nothing" },
+  { step: "resident", runs: true, from: KEPT, to: TO, reconfigured: "nothing" },
 ];
 const ALL: Steps = { parts: ["ledger", "bot"], waits: true, resident: true };
 const LEDGER: Steps = { parts: ["ledger"], waits: true, resident: false };
@@ -83,11 +83,29 @@ test("a plan that leaves the fleet alone says why it waits or does not, and noth
   assert.ok(!ledger.some((line) => /would wait|longest lease/.test(line)));
 });
 
+test("a fleet that is swapped for its leases alone is said to be, and never to be swapped for itself", () => {
+  const choices = chooseSteps([{ step: "resident", runs: true, from: TO, to: TO, reconfigured: "leases" }], {
+    only: [],
+    skip: [],
+  });
+  const lines = words({ steps: { parts: [], waits: true, resident: true }, from: TO, to: TO, choices });
+  assert.ok(lines.some((line) => line.startsWith("only the leases of its kinds change")));
+  assert.ok(!lines.some((line) => line.includes("for itself")));
+});
+
+test("a plan of no step says that, and nothing of an order or a wait", () => {
+  const none = words({ steps: { ...LEDGER, parts: [] } });
+  assert.deepEqual(none.slice(-2), ["nothing to deploy", "dry run: nothing was closed, built or swapped"]);
+  assert.ok(!none.some((line) => line === "" || /alone|would wait/.test(line)));
+});
+
 test("only what would refuse it is said to", () => {
   const view = fleetOf([], { unreadable: ["the bot (ECONNREFUSED)"] });
   const refused = (more: Partial<PlanSources>): boolean =>
-    words({ view, ...more }).some((line) => line === "would be refused now: unreadable");
+    words({ view, ...more }).some((line) =>
+      line.startsWith("would be refused now: a part of the fleet cannot be read"),
+    );
   assert.deepEqual([refused({}), refused({ steps: LEDGER }), refused({ mode: "forced" })], [true, false, false]);
   const apart = { view: fleetOf([], { protocol: 3 }), steps: LEDGER };
-  assert.ok(words(apart).includes("would be refused now: protocolApart"));
+  assert.ok(words(apart).some((line) => line.startsWith("would be refused now: this build and the fleet are two")));
 });

@@ -19,19 +19,37 @@ export function keepReceipt(paths: StatePaths, receipt: Receipt): string {
   return file;
 }
 
-/** Every receipt that can be read, the latest first. */
-export function listReceipts(paths: StatePaths): readonly Receipt[] {
+/** The receipts of a state folder: those that can be read, the latest first, and the names of the others. */
+export interface ReceiptList {
+  readonly receipts: readonly Receipt[];
+  readonly unreadable: readonly string[];
+}
+
+/** Reads every receipt there is. */
+export function readReceipts(paths: StatePaths): ReceiptList {
   let names: string[];
   try {
     names = readdirSync(paths.deploys);
   } catch {
-    return [];
+    return { receipts: [], unreadable: [] };
   }
-  return names
+  const reads = names
     .filter((name) => name.endsWith(".json") && ID.test(name.slice(0, -".json".length)))
-    .map((name) => readJsonFile(join(paths.deploys, name), receiptSchema))
-    .flatMap((read) => (read.kind === "value" ? [read.value] : []))
-    .toSorted((a, b) => b.startedAt - a.startedAt);
+    .map((name) => ({ name, read: readJsonFile(join(paths.deploys, name), receiptSchema) }));
+  const receipts = reads.flatMap(({ read }) => (read.kind === "value" ? [read.value] : []));
+  const unreadable = reads.flatMap(({ name, read }) => (read.kind === "unreadable" ? [name] : []));
+  return { receipts: receipts.toSorted((a, b) => b.startedAt - a.startedAt), unreadable };
+}
+
+/** Every receipt that can be read, the latest first. */
+export const listReceipts = (paths: StatePaths): readonly Receipt[] => readReceipts(paths).receipts;
+
+/** How many receipts cannot be read, and which; null where each can. */
+export function unreadableWords({ unreadable }: ReceiptList, { deploys }: StatePaths): string | null {
+  if (unreadable.length === 0) return null;
+  const [first, ...more] = unreadable;
+  const count = more.length === 0 ? "1 receipt" : `${unreadable.length} receipts`;
+  return `${count} in ${deploys} cannot be read and ${more.length === 0 ? "is" : "are"} left out: ${first}${more.length === 0 ? "" : " …"}`;
 }
 
 /** What `deploy show` was asked for: `last`, a drain's id (any that the deploy used), or the beginning of one. */

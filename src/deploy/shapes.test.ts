@@ -20,7 +20,7 @@ function facts(changed: readonly StepName[], more: Partial<Record<StepName, Part
   return (["ledger", "bot", "resident"] as const).map((step) => {
     const from: Build = { ...FROM, image: TO.image, bundle: `${step}-1` };
     const to: Build = { ...TO, bundle: changed.includes(step) ? `${step}-2` : `${step}-1` };
-    return { step, runs: true, from, to, ...more[step] };
+    return { step, runs: true, from, to, reconfigured: "nothing", ...more[step] };
   });
 }
 
@@ -45,6 +45,13 @@ const table: readonly [says: string, facts: StepFacts[], asked: StepsAsked, done
     NONE,
     ["ledger", "resident"],
   ],
+  [
+    "a part whose configuration alone changes is done",
+    facts([], { bot: { reconfigured: "kinds" }, resident: { reconfigured: "leases" } }),
+    NONE,
+    ["bot", "resident"],
+  ],
+  ["and is a release, by which nothing else is swapped", facts([], { bot: { reconfigured: "roll" } }), NONE, ["bot"]],
   ["what the stack does not run is left out", facts(["bot", "resident"], { bot: absent }), NONE, ["resident"]],
   ["and its change is no release", facts(["bot"], { bot: absent }), NONE, ["resident"]],
   ["what the folder does not have is left out", facts(["bot", "resident"], { bot: { to: null } }), NONE, ["resident"]],
@@ -77,6 +84,12 @@ const whys: readonly [facts: StepFacts[], asked: StepsAsked, why: Partial<Record
     NONE,
     { ledger: "its bundle changes", bot: "its bundle is unchanged, so it stays", resident: "its image changes" },
   ],
+  [
+    facts([], { bot: { reconfigured: "kinds" }, resident: { reconfigured: "leases" } }),
+    NONE,
+    { bot: "its kinds change", resident: "its leases change" },
+  ],
+  [facts([], { bot: { reconfigured: "roll" } }), NONE, { bot: "how it leaves its runs changes" }],
   [facts([]), NONE, { resident: "nothing changes, so it is swapped for itself" }],
   [
     facts([], { resident: { from: null }, bot: absent, ledger: { to: null } }),

@@ -3,6 +3,7 @@
 
 import type { Build } from "#core/drain.ts";
 import { PARTS, type DeployMode, type Steps } from "#core/rolloutState.ts";
+import type { Reconfigured } from "#node/released.ts";
 import { STEPS, type StepName } from "#wire/host.ts";
 
 /** One step that is done: from which build to which. */
@@ -21,6 +22,8 @@ export interface StepFacts {
   readonly from: Build | null;
   /** Null where this folder has none to put in its place. */
   readonly to: Build | null;
+  /** What of its configuration the release changes. */
+  readonly reconfigured: Reconfigured;
 }
 
 /** What was typed of the steps, by their names. */
@@ -36,18 +39,22 @@ export interface StepChoice {
   readonly why: string;
   readonly from: Build | null;
   readonly to: Build | null;
+  readonly reconfigured: Reconfigured;
 }
 
-type Changes = "nothing" | "bundle" | "image" | "unknown";
+type Changes = Reconfigured | "bundle" | "image" | "unknown";
 
-function changesIn({ step, from, to }: StepFacts): Changes {
+function changesIn({ step, from, to, reconfigured }: StepFacts): Changes {
   if (from === null || to === null) return "unknown";
   if (step === "resident" && from.image !== to.image) return "image";
-  return from.bundle === to.bundle ? "nothing" : "bundle";
+  return from.bundle === to.bundle ? reconfigured : "bundle";
 }
 
 const CHANGE_WORDS: Readonly<Record<Changes, string>> = {
   nothing: "its bundle is unchanged",
+  leases: "its leases change",
+  kinds: "its kinds change",
+  roll: "how it leaves its runs changes",
   bundle: "its bundle changes",
   image: "its image changes",
   unknown: "what is served is unknown",
@@ -74,15 +81,18 @@ function chosen(facts: StepFacts, asked: StepsAsked, isQuietRelease: boolean): P
 /** Chooses the steps of a release: what has changed; the fleet where nothing has; and a person's word over both. */
 export function chooseSteps(facts: readonly StepFacts[], asked: StepsAsked): readonly StepChoice[] {
   const isQuietRelease = facts.every((one) => !one.runs || one.to === null || changesIn(one) === "nothing");
-  return facts.map((one) => ({ step: one.step, from: one.from, to: one.to, ...chosen(one, asked, isQuietRelease) }));
+  return facts.map((one) => {
+    const { step, from, to, reconfigured } = one;
+    return { step, from, to, reconfigured, ...chosen(one, asked, isQuietRelease) };
+  });
 }
 
 /** Chooses the steps of a restart, whose facts offer the builds that are served. */
 export function chooseRestart(facts: readonly StepFacts[], named: readonly StepName[]): readonly StepChoice[] {
-  return facts.map(({ step, runs, from, to }) => {
+  return facts.map(({ step, runs, from, to, reconfigured }) => {
     const wanted = named.length === 0 || named.includes(step);
     const why = !runs ? "this stack runs none" : wanted ? "the same build again" : "not named, so it stays";
-    return { step, from, to, included: runs && wanted, why };
+    return { step, from, to, reconfigured, included: runs && wanted, why };
   });
 }
 

@@ -3,12 +3,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Ended, HostStatus, SwapAnswer } from "#wire/host.ts";
+import type { DeployMode } from "#core/rolloutState.ts";
+import type { Released } from "#node/released.ts";
+import type { Ended, HostStatus, StepName, SwapAnswer, SwapAsk } from "#wire/host.ts";
 import { Failure } from "#node/failure.ts";
 import type { HostControl } from "#node/hostClient.ts";
-import { embeddedSwap, killedIn, uploadedOf } from "#deploy/swap.ts";
+import { embeddedSwap, killedIn, uploadedOf, type Swapping } from "#deploy/swap.ts";
 
 const BUILD = { commit: "7b02d9e", bundle: "b2", image: "c9e0" };
+const swapping = (step: StepName): Swapping => ({ step, build: BUILD, released: { leases: null, bot: null } });
 const never = new AbortController().signal;
 const inside = (pid: number, role: "init" | "agent" | "inside", tags: Record<string, string> = {}) => ({
   pid,
@@ -60,7 +63,7 @@ const controlOf = (more: Partial<HostControl>): HostControl => {
   return { file, status: unused, swap: unused, down: unused, roll: unused, inside: unused, ...more };
 };
 const upload = (more: Partial<HostControl>, signal = never) =>
-  embeddedSwap(() => controlOf(more), "resident", BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, signal);
+  embeddedSwap(() => controlOf(more), swapping("resident")).upload({ drainId: "d1d1d1", mode: "drained" }, signal);
 
 test("a container's own processes are no run", () => {
   assert.deepEqual(
@@ -95,11 +98,14 @@ test("asked with the word of its mode; turned away is refused, unanswered is unk
     steps.push(ask.step);
     return Promise.resolve(LANDED);
   };
-  const asked = embeddedSwap(() => controlOf({ swap }), "resident", BUILD);
+  const asked = embeddedSwap(() => controlOf({ swap }), swapping("resident"));
   for (const mode of ["drained", "handoff", "undrained", "forced"] as const)
     await asked.upload({ drainId: "d1d1d1", mode }, never);
   assert.deepEqual(modes, ["sealed", "handoff", "undrained", "forced"]);
-  await embeddedSwap(() => controlOf({ swap }), "ledger", BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, never);
+  await embeddedSwap(() => controlOf({ swap }), swapping("ledger")).upload(
+    { drainId: "d1d1d1", mode: "drained" },
+    never,
+  );
   assert.deepEqual(steps, ["resident", "resident", "resident", "resident", "ledger"]);
   const failing = async (met: Error) => (await upload({ swap: () => Promise.reject(met) })).outcome;
   assert.equal(await failing(new Failure("SWAP_BUSY", "x")), "refused");
@@ -109,7 +115,7 @@ test("asked with the word of its mode; turned away is refused, unanswered is unk
   const nobody = (): never => {
     throw new Failure("NOT_UP", "nobody");
   };
-  const none = await embeddedSwap(nobody, "resident", BUILD).upload({ drainId: "d1d1d1", mode: "drained" }, never);
+  const none = await embeddedSwap(nobody, swapping("resident")).upload({ drainId: "d1d1d1", mode: "drained" }, never);
   assert.deepEqual(none, { outcome: "none", why: "nobody", killed: [], ms: null });
 });
 
@@ -126,6 +132,29 @@ test("one that is given up is unknown at once", async () => {
   assert.equal((await upload({ swap: () => new Promise(() => undefined) }, giveUp.signal)).outcome, "unknown");
 });
 
+test("a swap says what its part is released with, and how a bot leaves its runs", async () => {
+  const bot = { kinds: {}, roll: "drain" } as const;
+  const asked = async (step: StepName, mode: DeployMode, released: Released): Promise<unknown> => {
+    let sent: SwapAsk | undefined;
+    const swap: HostControl["swap"] = async (ask) => {
+      sent = ask;
+      return LANDED;
+    };
+    const upload = embeddedSwap(() => controlOf({ swap }), { step, build: BUILD, released });
+    await upload.upload({ drainId: "d1d1d1", mode }, never);
+    return [sent?.leases, sent?.config, sent?.leaves];
+  };
+  const released = { leases: { shell: 1 }, bot };
+  assert.deepEqual(await asked("resident", "forced", released), [{ shell: 1 }, undefined, undefined]);
+  assert.deepEqual(await asked("ledger", "forced", released), [undefined, undefined, undefined]);
+  assert.deepEqual(await asked("bot", "drained", released), [undefined, bot, undefined]);
+  assert.deepEqual(await asked("bot", "forced", released), [undefined, bot, "handoff"]);
+  const handsOff = { ...bot, roll: "handoff" } as const;
+  assert.deepEqual(await asked("bot", "drained", { ...released, bot: handsOff }), [undefined, handsOff, "handoff"]);
+  assert.deepEqual(await asked("bot", "undrained", { leases: null, bot: null }), [undefined, undefined, undefined]);
+  assert.deepEqual(await asked("resident", "drained", { leases: null, bot: null }), [undefined, undefined, undefined]);
+});
+
 test("only the answer to this very upload is recalled", async () => {
   const status = {
     pid: 1,
@@ -135,6 +164,7 @@ test("only the answer to this very upload is recalled", async () => {
     generation: 2,
     drainId: null,
     build: BUILD,
+    leases: null,
     swapping: null,
     lastSwap: LANDED,
     isolation: "",
@@ -145,11 +175,11 @@ test("only the answer to this very upload is recalled", async () => {
   };
   const of = (step: "ledger" | "bot" | "resident", parts: Partial<HostStatus["parts"]> = {}) => {
     const told = { ...status, parts: { ...status.parts, ...parts } };
-    return embeddedSwap(() => controlOf({ status: () => Promise.resolve(told) }), step, BUILD);
+    return embeddedSwap(() => controlOf({ status: () => Promise.resolve(told) }), swapping(step));
   };
   assert.equal((await of("resident").recall("d1d1d1", never))?.outcome, "landed");
   assert.equal(await of("resident").recall("d2d2d2", never), undefined);
-  const part = { build: BUILD, generation: 2, drainId: null, since: 0, pending: null };
+  const part = { build: BUILD, generation: 2, drainId: null, since: 0, config: null, pending: null };
   const refused = { outcome: "refused", drainId: "d1d1d1", code: "X", detail: "because" } as const;
   assert.equal(await of("bot").recall("d1d1d1", never), undefined, "the fleet's swap is not the bot's");
   assert.equal(await of("bot", { bot: { ...part, last: null } }).recall("d1d1d1", never), undefined);

@@ -1,9 +1,10 @@
 // The embedded swap: the supervisor, asked over its own socket, ends the old workerd and starts the new bundle over the
 // same storage. Everything slow was done before; what it answers is believed, and what it does not answer is unknown.
 
-import { HOST_ERRORS, type Ended, type HostBuild, type StepName, type SwapAnswer } from "#wire/host.ts";
+import { HOST_ERRORS, type Ended, type HostBuild, type StepName, type SwapAnswer, type SwapAsk } from "#wire/host.ts";
 import { Failure } from "#node/failure.ts";
 import type { HostControl } from "#node/hostClient.ts";
+import type { Released } from "#node/released.ts";
 import type { DeployMode } from "#core/rolloutState.ts";
 import type { Killed, Swap, Uploaded } from "#deploy/steps.ts";
 
@@ -68,8 +69,28 @@ function givenUp(signal: AbortSignal): Promise<Uploaded> {
   });
 }
 
+/** What is swapped: a step, its build, and what of the configuration is released with it. */
+export interface Swapping {
+  readonly step: StepName;
+  readonly build: HostBuild;
+  readonly released: Released;
+}
+
+/**
+ * The configuration as its step takes it. A bot that is to hand its runs off by now does so also when it was started to wait for
+ * them, and by force each does.
+ */
+function configured({ step, released }: Swapping, mode: DeployMode): Pick<SwapAsk, "leases" | "config" | "leaves"> {
+  const { leases, bot } = released;
+  if (step === "resident") return leases === null ? {} : { leases };
+  if (step !== "bot") return {};
+  const atOnce = mode === "forced" || bot?.roll === "handoff";
+  return { ...(bot === null ? {} : { config: bot }), ...(atOnce ? { leaves: "handoff" } : {}) };
+}
+
 /** The swap of one step of a stack on this machine. `find` answers its supervisor's control anew each time, since one may follow another. */
-export function embeddedSwap(find: () => HostControl, step: StepName, build: HostBuild): Swap {
+export function embeddedSwap(find: () => HostControl, swapping: Swapping): Swap {
+  const { step, build } = swapping;
   return {
     async upload({ drainId, mode }, signal) {
       let control: HostControl;
@@ -78,7 +99,7 @@ export function embeddedSwap(find: () => HostControl, step: StepName, build: Hos
       } catch (error) {
         return { outcome: "none", why: wordsOf(error), killed: [], ms: null };
       }
-      const ask = { step, drainId, mode: SWAP_MODE[mode], build };
+      const ask = { step, drainId, mode: SWAP_MODE[mode], build, ...configured(swapping, mode) };
       const asked = control.swap(ask, signal).then(uploadedOf, uploadedOfFailure);
       return Promise.race([asked, givenUp(signal)]);
     },

@@ -12,7 +12,7 @@ import { tailOf } from "#node/files.ts";
 import { rotateLog } from "#node/log.ts";
 import { identityOf, isSameProcess, killExactly, sendSignal, waitGone } from "#node/processes.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
-import type { BotSettings } from "#wire/host.ts";
+import type { BotSettings, ProcessId } from "#wire/host.ts";
 import { bundleFile } from "#embed/bundles.ts";
 import type { Serving } from "#embed/served.ts";
 
@@ -22,9 +22,21 @@ export interface BotAsk {
   readonly settings: BotSettings;
   /** The host's environment with the bearers in it: what a kind's `env` may name is read there. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Told as soon as the process exists: whether it has ended is asked of it later, however its start went. */
+  readonly onSpawned: (id: ProcessId) => void;
 }
 
-const saidSchema = z.object({ event: z.literal("listen"), port: z.int().positive() });
+/** A bot that answers, and its number in the ledger; null of one that does not say it, as an older one. */
+export interface ServingBot extends Serving {
+  readonly number: number | null;
+}
+
+const saidSchema = z.object({
+  event: z.literal("listen"),
+  port: z.int().positive(),
+  number: z.int().positive().nullable().default(null),
+});
+type Said = z.infer<typeof saidSchema>;
 
 function hasSetpriv(path: string): boolean {
   return path.split(delimiter).some((folder) => {
@@ -55,8 +67,8 @@ function spawnBot({ paths, settings, env }: BotAsk): ChildProcess {
   return child;
 }
 
-/** The port in the one line that the bot says once it answers; what else it says there is nobody's. */
-function portIn(out: Readable, child: ChildProcess): Promise<number | undefined> {
+/** The one line that the bot says once it answers; what else it says there is nobody's. */
+function saidIn(out: Readable, child: ChildProcess): Promise<Said | undefined> {
   return new Promise((resolve) => {
     let seen = "";
     out.setEncoding("utf8");
@@ -66,7 +78,7 @@ function portIn(out: Readable, child: ChildProcess): Promise<number | undefined>
       seen = lines.pop() ?? "";
       for (const line of lines) {
         const said = saidSchema.safeParse(parsed(line));
-        if (said.success) resolve(said.data.port);
+        if (said.success) resolve(said.data);
       }
     });
     child.once("exit", () => resolve(undefined));
@@ -84,15 +96,19 @@ function parsed(line: string): unknown {
 }
 
 /** Starts the bot and waits until it answers; BOT_FAILED with the end of its log when it does not. */
-export async function startBot(ask: BotAsk): Promise<Serving> {
+export async function startBot(ask: BotAsk): Promise<ServingBot> {
   const child = spawnBot(ask);
   const ended = new Promise<void>((resolve) => {
     child.once("exit", () => resolve());
     child.once("error", () => resolve());
   });
   const id = child.pid === undefined ? undefined : identityOf(child.pid);
-  const port = child.stdout === null ? undefined : await portIn(child.stdout, child);
-  if (id !== undefined && port !== undefined && isSameProcess(id)) return { id, port, ended };
+  if (id !== undefined) ask.onSpawned(id);
+  const said = child.stdout === null ? undefined : await saidIn(child.stdout, child);
+  if (id !== undefined && said !== undefined && isSameProcess(id)) {
+    const { port, number } = said;
+    return { id, port, number, ended };
+  }
   if (id !== undefined) {
     killExactly(id);
     await waitGone(id, REAL.processGoneMs);
@@ -101,12 +117,23 @@ export async function startBot(ask: BotAsk): Promise<Serving> {
 }
 
 /**
- * Asks the bot to end and waits at most for `boundMs`; one that stays is killed, and its runs are the next one's once their
- * ledger lease is over. `hurry`: it hands its runs off at once.
+ * Asks the bot to hand its runs off at once, also while it waits for them: to be asked twice is to be hurried. Each time is a
+ * signal of its own, since two of one kind that wait to be delivered are one.
  */
-export async function endBot({ id }: Serving, boundMs: number, hurry: boolean): Promise<void> {
+export function hurryBot({ id }: Serving): void {
+  if (!isSameProcess(id)) return;
   sendSignal(id.pid, "SIGTERM");
-  if (hurry) sendSignal(id.pid, "SIGTERM");
+  sendSignal(id.pid, "SIGINT");
+}
+
+/**
+ * Asks the bot to end and waits at most for `boundMs`; one that stays is killed, and the next one hands its runs off. `hurry`: it
+ * hands them off at once.
+ */
+export async function endBot(serving: Serving, boundMs: number, hurry: boolean): Promise<void> {
+  const { id } = serving;
+  if (hurry) hurryBot(serving);
+  else sendSignal(id.pid, "SIGTERM");
   if (await waitGone(id, boundMs)) return;
   killExactly(id);
   if (!(await waitGone(id, REAL.processGoneMs))) throw new Failure("BOT_FAILED", `the bot ${id.pid} does not end`);

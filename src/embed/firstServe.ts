@@ -1,6 +1,7 @@
 // What is served at a start: the release that the state folder names, never silently another; a swap that a killed
 // supervisor began is finished first, since nothing can have been admitted after its workerd was gone.
 
+import { readConfig } from "#node/config.ts";
 import { wordsOf } from "#node/failure.ts";
 import { isSameProcess } from "#node/processes.ts";
 import type { ProcessId } from "#wire/host.ts";
@@ -44,7 +45,9 @@ async function releaseToServe(
 ): Promise<{ release: Release; folder: PreparedRelease | null }> {
   const { stack, held, ask } = first;
   const { paths, clock } = stack.parts;
-  const known = held.release;
+  const { leases } = readConfig(paths.config);
+  // What an older supervisor wrote down says no leases: those of the file are its from now on.
+  const known = held.release === undefined ? undefined : { ...held.release, leases: held.release.leases ?? leases };
   if (
     known !== undefined &&
     hasBundle(paths, known.build.bundle) &&
@@ -64,6 +67,7 @@ async function releaseToServe(
     generation,
     drainId: null,
     build: folder.build,
+    leases,
     since: clock.now(),
     parts: known?.parts ?? { ledger: null, bot: null },
     before: known?.before ?? NONE_BEFORE,
@@ -108,7 +112,7 @@ export async function firstServe(first: FirstServeAsk): Promise<Served> {
   if (wasLeft && release.pending !== null)
     notes.push(`the swap of drain ${release.pending.drainId} had not ended the old workerd: it is dropped`);
   else if (await finishSwap(stack, release, notes)) return { notes, folder };
-  if (release.pending !== null) writeRelease(paths, { ...(readRelease(paths) ?? release), pending: null });
+  writeRelease(paths, { ...(readRelease(paths) ?? release), leases: release.leases, pending: null });
   await stack.fleet.serve(release);
   return { notes, folder };
 }

@@ -40,6 +40,7 @@ const partOf = (bundle: number): Part => ({
   generation: 1,
   drainId: null,
   since: 1,
+  config: null,
   pending: null,
   last: null,
 });
@@ -47,8 +48,9 @@ const RELEASE: Release = {
   generation: 3,
   drainId: null,
   build: buildOf(1, 1),
+  leases: null,
   since: 1,
-  pending: { drainId: "d", mode: "sealed", build: buildOf(2, 2), generation: 4, begunAt: 1, doomed: [] },
+  pending: { drainId: "d", mode: "sealed", build: buildOf(2, 2), generation: 4, leases: null, begunAt: 1, doomed: [] },
   parts: { ledger: partOf(4), bot: partOf(5) },
   before: { resident: buildOf(3, 3), ledger: buildOf(6, 0), bot: null },
   last: null,

@@ -3,7 +3,8 @@
 
 import { readConfig } from "#node/config.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
-import type { HostBuild } from "#wire/host.ts";
+import { reconfigured, releasedOf, type Released } from "#node/released.ts";
+import { STEPS, type HostBuild } from "#wire/host.ts";
 import { bundleProgram, bundleWorker, commitOf, keepBundle, type Bundle } from "#embed/bundles.ts";
 import { buildImage, builtImage, checkTools, planImage, type Building, type ImagePlan } from "#embed/image.ts";
 import { readRelease } from "#embed/releaseFile.ts";
@@ -19,6 +20,8 @@ export interface PreparedParts {
 export interface PreparedRelease {
   readonly build: HostBuild;
   readonly parts: PreparedParts;
+  /** What of the configuration is released with it. */
+  readonly released: Released;
   /** What is served now; null before the first start. */
   readonly served: HostBuild | null;
   readonly changed: {
@@ -27,6 +30,8 @@ export interface PreparedRelease {
     readonly image: boolean;
     readonly ledger: boolean;
     readonly bot: boolean;
+    /** What of the configuration goes with the fleet or the bot. */
+    readonly config: boolean;
   };
   /** Whether the image had been built before, so that this release needs no setup. */
   readonly imageWasBuilt: boolean;
@@ -63,9 +68,12 @@ async function plan({ paths, sources }: ReleaseAsk): Promise<Planned> {
   const served = known?.build ?? null;
   const own = (bundle: Bundle | null): HostBuild | null => (bundle === null ? null : { ...build, bundle: bundle.id });
   const parts = { ledger: own(store), bot: own(program) };
+  const released = releasedOf(config);
+  const now: Released = { leases: known?.leases ?? null, bot: known?.parts.bot?.config ?? null };
   return {
     build,
     parts,
+    released,
     served,
     changed: {
       commit: build.commit !== served?.commit,
@@ -73,6 +81,7 @@ async function plan({ paths, sources }: ReleaseAsk): Promise<Planned> {
       image: build.image !== served?.image,
       ledger: parts.ledger?.bundle !== known?.parts.ledger?.build.bundle,
       bot: parts.bot?.bundle !== known?.parts.bot?.build.bundle,
+      config: STEPS.some((step) => reconfigured(step, now, released) !== "nothing"),
     },
     imageWasBuilt: builtImage(paths, image.id) !== undefined,
     bundles: [fleet, store, program].filter((bundle) => bundle !== null),
@@ -80,9 +89,10 @@ async function plan({ paths, sources }: ReleaseAsk): Promise<Planned> {
   };
 }
 
-const shown = ({ build, parts, served, changed, imageWasBuilt }: Planned): PreparedRelease => ({
+const shown = ({ build, parts, released, served, changed, imageWasBuilt }: Planned): PreparedRelease => ({
   build,
   parts,
+  released,
   served,
   changed,
   imageWasBuilt,

@@ -5,6 +5,7 @@ import * as z from "zod";
 import {
   buildSchema,
   endedSchema,
+  leasesSchema,
   partSchema,
   swapAnswerSchema,
   type HostBuild,
@@ -21,6 +22,8 @@ const pendingSchema = z.object({
   mode: z.enum(["sealed", "handoff", "forced", "undrained"]),
   build: buildSchema,
   generation: z.int(),
+  /** What the fleet is to be released with; null where an older supervisor wrote it. */
+  leases: leasesSchema.nullable().default(null),
   begunAt: z.number(),
   /** Processes of containers about to be ended for this swap; those that are gone later died of it. */
   doomed: z.array(endedSchema),
@@ -44,6 +47,8 @@ const releaseSchema = z.object({
   generation: z.int().positive(),
   drainId: z.string().nullable(),
   build: buildSchema,
+  /** The lease of each kind that the fleet was released with; null where an older supervisor wrote it. */
+  leases: leasesSchema.nullable().default(null),
   since: z.number(),
   pending: pendingSchema.nullable(),
   /** What is served of the ledger and the bot. */

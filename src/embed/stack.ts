@@ -1,6 +1,7 @@
 // What a supervisor runs: the fleet's workerd behind the public port, the containers, and beside them the ledger and the
 // bot where the sources have them. What is served is what release.json says.
 
+import type { Leases } from "#core/budgets.ts";
 import type { Clock } from "#node/clock.ts";
 import { readConfig } from "#node/config.ts";
 import { Failure } from "#node/failure.ts";
@@ -45,9 +46,13 @@ export interface Upload {
   readonly drainId: string | null;
 }
 
+/** Of the fleet also the lease of each kind; null where nobody wrote down what it was released with. */
+export interface FleetUpload extends Upload {
+  readonly leases: Leases | null;
+}
+
 /** The settings that a Worker of this stack is given for an upload. */
-export function settingsOf({ paths, clockSetting, hostUrl }: StackParts, upload: Upload): Settings {
-  const { leases } = readConfig(paths.config);
+export function settingsOf({ clockSetting, hostUrl }: StackParts, upload: Upload, leases: Leases): Settings {
   const kinds = Object.entries(leases).map(([name, leaseMs]) => [name, { leaseMs }] as const);
   const { build, generation, drainId } = upload;
   return {
@@ -64,12 +69,12 @@ export function settingsOf({ paths, clockSetting, hostUrl }: StackParts, upload:
 /** The running stack. */
 export class Stack {
   readonly parts: StackParts;
-  readonly fleet: Served<Upload>;
+  readonly fleet: Served<FleetUpload>;
 
   constructor(parts: StackParts) {
     this.parts = parts;
     const { paths, bearers, hostToken, path, onWorkerd, front } = parts;
-    this.fleet = new Served<Upload>({
+    this.fleet = new Served<FleetUpload>({
       name: "fleet",
       front,
       start: (upload) =>
@@ -77,7 +82,7 @@ export class Stack {
           paths,
           path,
           secrets: workerdSecrets(bearers, hostToken),
-          settings: settingsOf(parts, upload),
+          settings: settingsOf(parts, upload, upload.leases ?? readConfig(paths.config).leases),
           onSpawned: onWorkerd,
         }),
       lingers: () => false,

@@ -9,7 +9,7 @@ import { Failure } from "#node/failure.ts";
 import { tryFileLock, type FileLock } from "#node/fileLock.ts";
 import { readJsonFile, writeJsonFile } from "#node/files.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
-import { isOrphan, liveSupervisor } from "#node/supervisorFile.ts";
+import { isOrphan, lookAtSupervisor } from "#node/supervisorFile.ts";
 import { makeBearers, readBearers, type Bearers } from "#node/tokens.ts";
 import { clockSettingSchema, HOST_PROTOCOL, type ClockSetting } from "#wire/host.ts";
 import { readRelease, type Release } from "#embed/releaseFile.ts";
@@ -56,13 +56,18 @@ function inspect(paths: StatePaths): Seen {
 }
 
 function alreadyUp(paths: StatePaths): Failure {
-  const file = liveSupervisor(paths);
-  if (file === undefined)
+  const look = lookAtSupervisor(paths);
+  if (look.kind === "unreadable") {
+    const what = `the fleet of ${paths.home} is up, and its ${paths.supervisor} cannot be read (${look.why})`;
+    return new Failure("ALREADY_UP", what, "end it by Ctrl-C where it was started, or by its pid; then npm start");
+  }
+  if (look.kind === "none")
     return new Failure(
       "ALREADY_UP",
       `another process is starting the fleet of ${paths.home}`,
       "wait for it, or end it",
     );
+  const { file } = look;
   const { pid } = file.supervisor;
   const age = formatDuration(Date.now() - file.since);
   const since = new Date(file.since).toISOString();

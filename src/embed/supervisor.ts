@@ -169,7 +169,7 @@ class RunningSupervisor implements HostControls {
 
   status(): HostStatus {
     const { supervisor, since, url } = this.#own.now;
-    const { generation, drainId, build, last } = this.stack.release();
+    const { generation, drainId, build, leases, parts, last } = this.stack.release();
     return {
       pid: supervisor.pid,
       since,
@@ -178,10 +178,11 @@ class RunningSupervisor implements HostControls {
       generation,
       drainId,
       build,
+      leases,
       swapping: this.desk.swapping,
       lastSwap: last,
       botUrl: this.#own.now.botUrl,
-      parts: this.stack.release().parts,
+      parts,
       isolation: isolationWords(this.#isolation),
       notes: [...this.#notes],
       containers: this.containers.list(),
@@ -191,7 +192,7 @@ class RunningSupervisor implements HostControls {
   async inFlight(): Promise<readonly InFlight[]> {
     const look = await this.stack.inFlight();
     if (look.kind === "unreadable")
-      throw new Failure("REGISTRY_UNREADABLE", look.why, "npx tidegate down --now ends everything");
+      throw new Failure("REGISTRY_UNREADABLE", look.why, "to end everything: npx tidegate down --now");
     return look.value;
   }
 
@@ -212,6 +213,7 @@ class RunningSupervisor implements HostControls {
   }
 
   async #end(): Promise<void> {
+    this.desk.hurry();
     await this.desk.settled().catch(() => undefined);
     logOf("supervisor").info("the stack ends");
     await this.companions?.end().catch((error: unknown) => {

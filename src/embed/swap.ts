@@ -2,6 +2,8 @@
 // new build over the same storage. Every container started from then on is of the new image; those that run are brought
 // onto it by their residents, one by one. A forced swap replaces them all at once, and looks at no registration.
 
+import type { Leases } from "#core/budgets.ts";
+import { readConfig } from "#node/config.ts";
 import { Failure, problemOf, wordsOf } from "#node/failure.ts";
 import { judgeSwap } from "#node/fleetLook.ts";
 import { logOf } from "#node/log.ts";
@@ -55,9 +57,10 @@ export async function landSwap(
     writeRelease(paths, { ...release, pending: { ...pending, doomed } });
   };
   const { build, generation, drainId } = pending;
+  const leases = pending.leases ?? release.leases;
   try {
     const { notStarted } = await replace(stack, pending.mode, build.image, onDoomed);
-    await stack.fleet.serve({ build, generation, drainId });
+    await stack.fleet.serve({ build, generation, drainId, leases });
     const ms = clock.now() - pending.begunAt;
     const answer: SwapAnswer = {
       outcome: "landed",
@@ -72,7 +75,8 @@ export async function landSwap(
     };
     const { parts } = release;
     const before = beforeOf(release, "resident", build);
-    writeRelease(paths, { generation, drainId, build, parts, before, since: clock.now(), pending: null, last: answer });
+    const served = { generation, drainId, build, leases, parts, before, since: clock.now() };
+    writeRelease(paths, { ...served, pending: null, last: answer });
     return answer;
   } catch (error) {
     return await takeBack(stack, release, pending, { error, doomed });
@@ -116,8 +120,10 @@ async function takeBack(
 async function swapOnce(stack: Stack, ask: SwapAsk): Promise<SwapAnswer> {
   const { drainId, build, mode } = ask;
   const { paths, clock } = stack.parts;
+  let leases: Leases;
   try {
     checkBuilt(stack, ask);
+    leases = ask.leases ?? readConfig(paths.config).leases;
   } catch (error) {
     const { code, detail } = problemOf(error);
     return { outcome: "none", drainId, code, detail };
@@ -128,7 +134,8 @@ async function swapOnce(stack: Stack, ask: SwapAsk): Promise<SwapAnswer> {
     return { outcome: "none", drainId, code: "IMAGE_CHANGES", detail };
   }
   const begunAt = clock.now();
-  const pending: PendingSwap = { drainId, mode, build, generation: release.generation + 1, begunAt, doomed: [] };
+  const generation = release.generation + 1;
+  const pending: PendingSwap = { drainId, mode, build, generation, leases, begunAt, doomed: [] };
   try {
     judgeSwap(ask, await stack.drains());
   } catch (error) {
@@ -159,6 +166,11 @@ export class SwapDesk {
   /** The drain id of the swap that is under way, or null. */
   get swapping(): string | null {
     return this.#underway?.drainId ?? null;
+  }
+
+  /** A bot that is being replaced waits for its runs no longer. */
+  hurry(): void {
+    if (this.#underway?.step === "bot") this.#companions?.hurry();
   }
 
   /** Resolves once no swap is under way. */

@@ -1,10 +1,12 @@
 // The swap of the ledger or the bot. The registry is asked first, as for the fleet; the old process ends, the new bundle
 // starts in its place, and when it does not start the old one does again. Runs live in their containers meanwhile.
 
+import { readConfig } from "#node/config.ts";
 import { Failure, problemOf, wordsOf } from "#node/failure.ts";
 import { judgeRoll } from "#node/fleetLook.ts";
 import { logOf } from "#node/log.ts";
-import type { Part, SwapAnswer, SwapAsk } from "#wire/host.ts";
+import { releasedOf } from "#node/released.ts";
+import type { BotConfig, Part, SwapAnswer, SwapAsk } from "#wire/host.ts";
 import { hasBundle } from "#embed/bundles.ts";
 import type { Companions } from "#embed/companions.ts";
 import { beforeOf, writeRelease } from "#embed/releaseFile.ts";
@@ -33,22 +35,30 @@ function write(stack: Stack, step: PartAsk["step"], part: Part): void {
 /** Swaps one part; who asks again for the same drain gets the same answer. */
 export async function swapPart(stack: Stack, companions: Companions | undefined, ask: PartAsk): Promise<SwapAnswer> {
   const { step, drainId, build } = ask;
-  const { clock } = stack.parts;
+  const { clock, paths } = stack.parts;
   const begunAt = clock.now();
   let known: Part;
+  let config: BotConfig | null;
   try {
     known = await judged(stack, companions, ask);
+    config = step === "bot" ? (ask.config ?? releasedOf(readConfig(paths.config)).bot) : null;
   } catch (error) {
     const { code, detail } = problemOf(error);
-    return { outcome: code === "BUILD_MISSING" ? "none" : "refused", drainId, code, detail };
+    return {
+      outcome: code === "BUILD_MISSING" || code === "CONFIG_INVALID" ? "none" : "refused",
+      drainId,
+      code,
+      detail,
+    };
   }
   const served = step === "ledger" ? companions?.ledger : companions?.bot;
   const generation = known.generation + 1;
   write(stack, step, { ...known, pending: drainId });
   logOf("swap").info(`the ${step} is swapped`, { drainId, from: known.build, to: build });
+  if (step === "bot" && ask.leaves === "handoff") companions?.leaveAtOnce();
   try {
     await served?.endServing();
-    await served?.serve({ build, generation, drainId });
+    await served?.serve({ build, generation, drainId, config });
   } catch (error) {
     logOf("swap").error(`the new ${step} does not serve; the old one is started again`, { error: wordsOf(error) });
     served?.keepTrying(known);
@@ -68,6 +78,6 @@ export async function swapPart(stack: Stack, companions: Companions | undefined,
     finishedLater: false,
     notStarted: [],
   };
-  write(stack, step, { build, generation, drainId, since: clock.now(), pending: null, last: answer });
+  write(stack, step, { build, generation, drainId, config, since: clock.now(), pending: null, last: answer });
   return answer;
 }

@@ -1,17 +1,12 @@
-// The one place where a problem becomes an answer: its status, and when to ask again where that makes sense.
+// The one place where a problem becomes an answer: its status, and what its head says.
 
-import { CLOCK } from "#core/budgets.ts";
-import { SECOND } from "#core/time.ts";
 import type { Problem } from "#wire/errors.ts";
+import { problemHeaders } from "#wire/problemHeaders.ts";
 
-/** A problem as a real answer (RFC 9457). A 503 says in how many seconds to ask again. */
+/** A problem as a real answer (RFC 9457). */
 export function problemAnswer(problem: Problem, requestId?: string): Response {
-  const headers = new Headers({ "content-type": "application/problem+json" });
-  const againMs = problem.code === "DRAINING" ? CLOCK.pollMs : CLOCK.wakePollMs;
-  if (problem.status === 503) headers.set("retry-after", String(againMs / SECOND));
-  if (requestId !== undefined) headers.set("x-request-id", requestId);
   return new Response(JSON.stringify({ ...problem, ...(requestId === undefined ? {} : { requestId }) }), {
     status: problem.status,
-    headers,
+    headers: problemHeaders(problem, requestId),
   });
 }

@@ -72,8 +72,8 @@ export class LedgerDO extends DurableObject<Env> implements LedgerPort {
     return this.#answer((ledger) => running.heartbeat(ledger, generation));
   }
 
-  handOff(generation: number): Answer<wire.HeldAnswer> {
-    return this.#answer((ledger) => running.handOff(ledger, generation));
+  handOff(generation: number, since?: number): Answer<wire.HeldAnswer> {
+    return this.#answer((ledger) => running.handOff(ledger, generation, since));
   }
 
   reclaim(generation: number): Answer<wire.ReclaimAnswer> {

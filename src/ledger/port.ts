@@ -19,7 +19,7 @@ export interface LedgerPort {
   progress(body: wire.ProgressBody): Answer<wire.EntryAnswer>;
   output(body: wire.OutputBody): Answer<wire.OutputAnswer>;
   heartbeat(generation: number): Answer<wire.HeldAnswer>;
-  handOff(generation: number): Answer<wire.HeldAnswer>;
+  handOff(generation: number, since?: number): Answer<wire.HeldAnswer>;
   reclaim(generation: number): Answer<wire.ReclaimAnswer>;
   say(body: wire.LedgerMessageBody): Answer<wire.LedgerMessageAnswer>;
   /** `scope` is whose bearer asked: an entry that cannot be read is an admin's to end. */

@@ -61,10 +61,10 @@ export function heartbeat(ledger: Ledger, generation: number): HeldAnswer {
   });
 }
 
-/** A bot ends and leaves its runs to the next one. */
-export function handOff(ledger: Ledger, generation: number): HeldAnswer {
+/** A bot ends and leaves its runs to the next one, or hands off in the name of those since that number, which have ended. */
+export function handOff(ledger: Ledger, generation: number, since?: number): HeldAnswer {
   const answer = botStep(ledger, generation, (store, now) => {
-    const { store: left, found } = handOffStep(store, generation);
+    const { store: left, found } = handOffStep(store, generation, since);
     return { store: left, found: { now, ids: [...found] } };
   });
   ledger.root.log("info", "a bot hands off", { botGeneration: generation, runs: answer.ids.length });

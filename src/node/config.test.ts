@@ -25,6 +25,11 @@ test("what is left out has its default, and a kind of the file replaces the buil
   assert.deepEqual(config.image, { setup: null, files: [], tools: {}, env: {} });
 });
 
+test("kinds that no bot could be given are refused where they stand", () => {
+  const long = { lease: "45m", command: Array.from({ length: 5 }, () => "x".repeat(20_000)) };
+  assert.match(refusedWith(JSON.stringify({ kinds: { long } })), /:1:10 "kinds" are \d+ bytes as JSON/);
+});
+
 test("the bot's port is beside the fleet's, and both may be any", () => {
   assert.equal(parseConfig('{"port": 9000}').bot.port, 9001);
   assert.equal(parseConfig('{"port": 0, "bot": {"port": 0}}').bot.port, 0);
@@ -32,9 +37,17 @@ test("the bot's port is beside the fleet's, and both may be any", () => {
 
 for (const [text, says] of [
   ["", /:1:1 the file is empty/],
-  ['{"port": }', /:1:10 ValueExpected/],
-  ['{"port": 1 "kinds": {}}', /CommaExpected/],
-  ["[]", /"\(the whole file\)"/],
+  ['{"port": }', /:1:10 a value is wanted here$/],
+  ['{"port": 1 "kinds": {}}', /:1:12 a comma is wanted here$/],
+  ["[]", /"\(the whole file\)" must be an object$/],
+  ['{"port": nope}', /:1:10 this is no value of JSON$/],
+  ['{"port": 1', /:1:11 a closing } is wanted here$/],
+  ['{"fleetUrl": "x"}', /:1:14 "fleetUrl" is no URL such as http/],
+  ['{"kinds": []}', /:1:11 "kinds" must be an object$/],
+  ['{"image": {"env": {"X": 1}}}', /"image.env.X" must be a text$/],
+  ['{"port": 1.5}', /"port" must be a whole number$/],
+  [`{"image": {"files": ["${"x".repeat(501)}"]}}`, /"image.files.0" is longer than 500 characters$/],
+  ['{"kinds": {"ci": {}}}', /:1:18 "kinds.ci.lease" is missing: a span such as "45m"$/],
   ['{\n  "prot": 1\n}', /:2:3 unknown key "prot"; did you mean "port"\?/],
   ['{"image": {"setpu": "x"}}', /unknown key "image.setpu"; did you mean "setup"\?/],
   [
@@ -44,8 +57,8 @@ for (const [text, says] of [
   ['{"zzzzzz": 1}', /known are \$schema, port, kinds, image, resident, bot, fleetUrl, botUrl/],
   ['{"kinds": {"coding": {"lease": 45}}}', /span with its unit/],
   ['{"kinds": {"coding": {"lease": "45"}}}', /span with its unit/],
-  ['{"kinds": {"coding": {"lease": "5m"}}}', /lease reserve < shortest lease/],
-  ['{"kinds": {"coding": {"lease": "30h"}}}', /a tombstone outlives every drain/],
+  ['{"kinds": {"coding": {"lease": "5m"}}}', /:1:32 "kinds.coding.lease" is 5m and must be more than 10m, /],
+  ['{"kinds": {"coding": {"lease": "30h"}}}', /:1:32 "kinds.coding.lease" is 1d 6h and must be less than 23h 20m: /],
   ['{"kinds": {"Coding!": {"lease": "45m"}}}', /a kind is a small word/],
   ['{"kinds": {"ci": {"lease": "20m", "env": {"KEY": "abc"}}}}', /:1:50 "kinds.ci.env.KEY" wants {"from": "NAME"}/],
   [

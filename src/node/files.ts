@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import type { ZodType } from "zod";
+import { issueWords } from "#wire/issueWords.ts";
 
 /** What a file held: its value, nothing at all, or something that its schema does not read. */
 export type FileRead<T> =
@@ -21,7 +22,7 @@ export function readJsonFile<T>(path: string, schema: ZodType<T>): FileRead<T> {
     if (isMissing(error)) return { kind: "missing" };
     return { kind: "unreadable", why: error instanceof Error ? error.message : String(error) };
   }
-  const parsed = schema.safeParse(raw);
+  const parsed = schema.safeParse(raw, { error: issueWords });
   if (parsed.success) return { kind: "value", value: parsed.data };
   const issue = parsed.error.issues[0];
   return { kind: "unreadable", why: `${issue?.path.join(".") || "the whole"}: ${issue?.message ?? "not as expected"}` };

@@ -10,6 +10,7 @@ import { LIMIT, REAL } from "#core/budgets.ts";
 import { HOST_ERRORS } from "#wire/host.ts";
 import { Failure, problemOf, wordsOf } from "#node/failure.ts";
 import { logOf } from "#node/log.ts";
+import { issueWords } from "#wire/issueWords.ts";
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
@@ -66,7 +67,7 @@ export async function readBody<T>(context: Context, schema: ZodType<T>): Promise
   } catch {
     throw new Failure("BAD_REQUEST", "the body is not JSON");
   }
-  const parsed = schema.safeParse(raw);
+  const parsed = schema.safeParse(raw, { error: issueWords });
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw new Failure("BAD_REQUEST", `${issue?.path.join(".") || "the body"}: ${issue?.message ?? "not as expected"}`);

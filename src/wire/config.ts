@@ -7,9 +7,10 @@ import { parseDuration } from "#core/time.ts";
 /** Where the fleet listens when nobody says otherwise. */
 const DEFAULT_PORT = 8790;
 
+const SPAN = 'wants a span with its unit, such as "45m" or "1h30m"';
 const lease = z
-  .string({ error: 'wants a span with its unit, such as "45m" or "1h30m"' })
-  .refine((text) => (parseDuration(text) ?? 0) > 0, { error: 'wants a span with its unit, such as "45m" or "1h30m"' });
+  .string({ error: ({ input }) => (input === undefined ? 'is missing: a span such as "45m"' : SPAN) })
+  .refine((text) => (parseDuration(text) ?? 0) > 0, { error: SPAN });
 
 const relativePath = z
   .string()

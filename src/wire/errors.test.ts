@@ -5,7 +5,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import * as z from "zod";
 import { AGENT_ERRORS, agentProblem, agentProblemOf, type AgentErrorCode } from "./agentErrors.ts";
-import { ERROR_CODES, ERRORS, parseProblem, problemIn, problemOf, raise, TidegateError } from "./errors.ts";
+import { ERROR_CODES, ERRORS, parseProblem, problemIn, problemOf, raise, TidegateError, titled } from "./errors.ts";
 import { resourceOf, resourceSchema, shortNameOf } from "./names.ts";
 import { jsonOf, parseWith } from "./parse.ts";
 import { ROUTE_NAMES, ROUTES } from "./routes.ts";
@@ -128,4 +128,20 @@ test("each route has a path of its own for its method, and only what changes not
     ["healthz"],
   );
   for (const name of ROUTE_NAMES) assert.equal(ROUTES[name].method === "GET", ROUTES[name].body === null, name);
+});
+
+test("a title and a detail that begins with it are said once", () => {
+  for (const [title, detail, says] of [
+    ["The ref does not exist", "the ref does not exist: nope", "the ref does not exist: nope"],
+    ["no fleet is up in this folder", "no fleet is up in /x", "no fleet is up in /x"],
+    ["No bearer", "GET /drain", "No bearer: GET /drain"],
+    ["No bearer", "no bearer at all", "no bearer at all"],
+    ["The resident exists already", "the resident of app", "The resident exists already: the resident of app"],
+    ["Another", "", "Another: "],
+  ] as const)
+    assert.equal(titled({ title, detail }), says);
+  assert.equal(
+    new TidegateError(problemOf("NO_SUCH_REF", "the ref does not exist: x")).message,
+    "the ref does not exist: x",
+  );
 });

@@ -177,7 +177,7 @@ export const ERRORS = {
   ROLLING: { status: 503, title: "The container is not there right now", next: "Try again in a few seconds." },
   UNREACHABLE: {
     status: 503,
-    title: "The fleet cannot be reached",
+    title: "What was asked cannot be reached",
     next: "See whether it is up: `npx tidegate status`; start it with `npm start`.",
   },
   UNREADABLE: {
@@ -213,11 +213,22 @@ export function parseProblem(value: unknown): Problem | undefined {
   return parsed.success ? parsed.data : undefined;
 }
 
+/** How many first words a title and a detail may share before the detail says both. */
+const SAID_TWICE = 3;
+
+/** A title and what happened here, saying neither twice. */
+export function titled({ title, detail }: { readonly title: string; readonly detail: string }): string {
+  const [first, second] = [title, detail].map((text) => text.toLowerCase().split(/[\s:]+/));
+  const most = Math.min(SAID_TWICE, first?.length ?? 0);
+  const isTwice = first?.slice(0, most).join(" ") === second?.slice(0, most).join(" ");
+  return isTwice ? detail : `${title}: ${detail}`;
+}
+
 /** A problem on its way up to the one place that answers with it. Recognised by `problem`, since classes do not survive RPC. */
 export class TidegateError extends Error {
   readonly problem: Problem;
   constructor(problem: Problem, options?: ErrorOptions) {
-    super(`${problem.title}: ${problem.detail}`, options);
+    super(titled(problem), options);
     this.name = "TidegateError";
     this.problem = problem;
   }

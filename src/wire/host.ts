@@ -32,6 +32,27 @@ export const clockSettingSchema = z.object({
 });
 export type ClockSetting = z.infer<typeof clockSettingSchema>;
 
+const leaseMs = z.number().int().positive();
+
+/** The lease of each kind, as the fleet is released with them. */
+export const leasesSchema = z.record(z.string(), leaseMs);
+
+/** What of `tidegate.jsonc` the bot is released with: kinds name where a variable's value stands, and that is read live. */
+const botConfigSchema = z.object({
+  kinds: z.record(
+    z.string(),
+    z.object({
+      leaseMs,
+      command: z.array(z.string()).readonly().nullable(),
+      resume: z.array(z.string()).readonly().nullable(),
+      env: z.record(z.string(), z.union([z.object({ from: z.string() }), z.object({ file: z.string() })])),
+    }),
+  ),
+  /** How it leaves its runs when it is asked to end: it waits for them, or hands them off at once. */
+  roll: z.enum(["drain", "handoff"]),
+});
+export type BotConfig = z.infer<typeof botConfigSchema>;
+
 /** The binding `SETTINGS` of the fleet Worker, as JSON text. */
 export const settingsSchema = z.object({
   protocol: z.int(),
@@ -40,7 +61,7 @@ export const settingsSchema = z.object({
   generation: z.int().positive(),
   /** The drain under which this build was uploaded; null for the first one and for an undrained swap without an id. */
   drainId: z.string().nullable(),
-  kinds: z.record(z.string(), z.object({ leaseMs: z.number().int().positive() })),
+  kinds: z.record(z.string(), z.object({ leaseMs })),
   hostUrl: z.string(),
 });
 export type Settings = z.infer<typeof settingsSchema>;
@@ -52,11 +73,14 @@ export const botSettingsSchema = z.object({
   ledgerUrl: z.string(),
   home: z.string(),
   clock: clockSettingSchema,
-  /** How it leaves its runs when it is asked to end: it waits for them, or hands them off at once. */
-  roll: z.enum(["drain", "handoff"]),
+  roll: botConfigSchema.shape.roll,
+  /** Null: an older supervisor does not say, and the file's are taken. */
+  kinds: botConfigSchema.shape.kinds.nullable().default(null),
   build: buildSchema,
   generation: z.int().positive(),
   drainId: z.string().nullable(),
+  /** The ledger's number of the last bot, where its process and each that was begun behind it are known to have ended. */
+  gone: z.int().positive().nullable().default(null),
 });
 export type BotSettings = z.infer<typeof botSettingsSchema>;
 
@@ -136,6 +160,11 @@ export const swapAskSchema = z.object({
   drainId: z.string().min(1).max(200),
   mode: z.enum(["sealed", "handoff", "forced", "undrained"]),
   build: buildSchema,
+  /** What the fleet, or the bot, is released with; where it is not said, as by an older deployer, what the file says now. */
+  leases: leasesSchema.optional(),
+  config: botConfigSchema.optional(),
+  /** How the bot that is replaced leaves its runs, where it is to be other than it was started with. */
+  leaves: z.literal("handoff").optional(),
 });
 export type SwapAsk = z.input<typeof swapAskSchema>;
 
@@ -182,6 +211,8 @@ export const partSchema = z.object({
   generation: z.int().positive(),
   drainId: z.string().nullable(),
   since: z.number(),
+  /** The bot's alone; null of the ledger, and of a bot that an older supervisor wrote down. */
+  config: botConfigSchema.nullable().default(null),
   /** The drain under which a swap of it was begun and has not been answered. */
   pending: z.string().nullable().default(null),
   last: swapAnswerSchema.nullable(),
@@ -197,6 +228,8 @@ export const statusSchema = z.object({
   generation: z.int(),
   drainId: z.string().nullable(),
   build: buildSchema,
+  /** What the fleet was released with; null where an older supervisor does not say. */
+  leases: leasesSchema.nullable().default(null),
   swapping: z.string().nullable(),
   lastSwap: swapAnswerSchema.nullable(),
   /** Where the bot answers, and what of the ledger and the bot is served; null in a stack without them. */
@@ -288,7 +321,7 @@ export const HOST_ERRORS = {
   },
   DEPLOY_IN_PROGRESS: { status: 409, title: "another deploy's drain stands", next: "npx tidegate drain status" },
   REGISTRY_UNREADABLE: { status: 503, title: "the registry does not answer", next: "npx tidegate status" },
-  IN_FLIGHT: { status: 409, title: "runs are in flight", next: "npx tidegate down --now ends them" },
+  IN_FLIGHT: { status: 409, title: "runs are in flight", next: "to end them, too: npx tidegate down --now" },
   INTERRUPTED: { status: 500, title: "stopped on request", next: "type the command again" },
   BAD_REQUEST: { status: 400, title: "the request cannot be read", next: "correct the named field" },
   UNAUTHENTICATED: { status: 401, title: "no bearer, or a wrong one", next: "use the token of supervisor.json" },

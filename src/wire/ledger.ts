@@ -111,6 +111,8 @@ export const cardSchema = z.object({
   quietBy: z.number().nullable(),
   askedAt: z.number(),
   waitedMs: z.number().nullable(),
+  waitedBehind: z.enum(["thread", "queue"]).optional(),
+  holder: z.object({ id: z.string(), leaseUntil: z.number() }).optional(),
   by: text(LIMIT.byChars).nullable(),
   reason: text(LIMIT.reasonChars).nullable(),
   verdict: verdictSchema.nullable(),
@@ -242,8 +244,10 @@ export type OutputQuery = z.infer<typeof outputQuerySchema>;
 export const outputPartSchema = keptSchema.extend({ now, from: z.number(), data: z.base64() });
 export type OutputPart = z.infer<typeof outputPartSchema>;
 
-/** `POST /heartbeat`, `/handoff` and `/reclaim`: a bot speaks of all that it holds. */
+/** `POST /heartbeat` and `/reclaim`: a bot speaks of all that it holds. */
 export const holderBodySchema = z.object({ generation });
+/** `POST /handoff`. `since`: what each bot from that number on holds is left too, since it is known to have ended. */
+export const handOffBodySchema = holderBodySchema.extend({ since: generation.optional() });
 export const heldAnswerSchema = z.object({ now, ids: z.array(z.string()) });
 export type HeldAnswer = z.infer<typeof heldAnswerSchema>;
 /** What this build cannot read of it is left out: it stands, and a look names it. */

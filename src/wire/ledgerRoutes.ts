@@ -73,9 +73,9 @@ export const LEDGER_ROUTES = {
     method: "POST",
     path: "/handoff",
     scopes: ["operator"],
-    body: "holderBodySchema",
+    body: "handOffBodySchema",
     answers: "heldAnswerSchema",
-    says: "A bot ends, and leaves what it holds to the next one.",
+    says: "A bot ends, and leaves what it holds to the next one; or, begun, what those before it held that are known to have ended.",
   },
   reclaim: {
     method: "POST",

@@ -3,6 +3,7 @@
 import type * as z from "zod";
 import { fail, ok, type Result } from "#core/result.ts";
 import { problemOf, type Problem } from "./errors.ts";
+import { issueWords } from "./issueWords.ts";
 
 function pathOf(issue: z.core.$ZodIssue): string {
   const unknown = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
@@ -12,7 +13,7 @@ function pathOf(issue: z.core.$ZodIssue): string {
 
 /** Parses a value by a schema; the failure is a problem that names the first offending field. Never throws, never clamps. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown): Result<T, Problem> {
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: issueWords });
   if (parsed.success) return ok(parsed.data);
   const issue = parsed.error.issues[0];
   const field = issue === undefined ? "body" : pathOf(issue);

@@ -113,6 +113,16 @@ export const RUNS: Contract = {
     );
   },
 
+  "what a bot that is gone holds is handed off in its name, by the newest bot alone": async ({ stand, bot }) => {
+    await bot.admitted(askOf(1));
+    const newer = await Bot.begin(stand.ledger);
+    assert.deepEqual((await stand.ledger.reclaim(newer.generation)).entries, [], "it may live");
+    assert.equal((await refusal(stand.ledger.handOff(bot.generation))).code, "FENCED");
+    assert.deepEqual((await stand.ledger.handOff(newer.generation)).ids, []);
+    assert.deepEqual((await stand.ledger.handOff(newer.generation, bot.generation)).ids, [id]);
+    assert.equal((await stand.ledger.reclaim(newer.generation)).entries[0]?.holder, newer.generation);
+  },
+
   "a lease lapses only while the ledger was up to hear its bot": async ({ stand, bot }) => {
     await bot.admitted(askOf(1));
     await stand.pass(CLOCK.ledgerLeaseMs);

@@ -55,6 +55,26 @@ test("every command that is named exists, with its options", () => {
   );
 });
 
+/** Prose behind a command becomes a part of it, once that is pasted. */
+const PROSE = /^npx tidegate [^"`]*?(?:[,:]| (?:ends|waits|shows|goes|which|or|then)\b)/;
+
+test("an advice that begins with a command is that command alone, so that it can be pasted", () => {
+  const sources = ["ask.ts", "deploy.ts", "down.ts", "drain.ts", "repo.ts", "repoRebuild.ts", "runs.ts", "runsSay.ts"];
+  const files = [...sources.map((name) => `src/cli/commands/${name}`), "src/cli/deployAll.ts", "src/cli/runId.ts"];
+  const typed = files.flatMap((file) =>
+    [...readFileSync(path.join(root, file), "utf8").matchAll(/["`](npx tidegate [^\n]*)/g)].map(
+      ([, text = ""]) => text,
+    ),
+  );
+  const all = [...typed, ...Object.values(HOST_ERRORS).map(({ next }) => next)];
+  assert.ok(typed.length > 15, `only ${typed.length} commands were found`);
+  assert.deepEqual(
+    all.map((text) => text.split(/["`](?:[,;)]|$)/)[0] ?? "").filter((text) => PROSE.test(text)),
+    [],
+  );
+  assert.ok(PROSE.test("npx tidegate down --now ends them"), "the test sees what it is for");
+});
+
 test("a command that does not exist is seen", () => {
   const why = (code: string): (string | undefined)[] => commandsIn(code).map(wrongWith);
   assert.deepEqual(why("npx tidegate deploy --dry-run; npx tidegate run app --lease 45m -- npm test --x"), [

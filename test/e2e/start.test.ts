@@ -132,8 +132,18 @@ describe("later starts", () => {
     assert.match(up.out, /note.*not a container that can be read, left alone: containers\/rubbish/);
     assert.equal(readFileSync(home.paths.tokens, "utf8"), tokens);
     assert.equal(readFileSync(join(home.paths.state, "notes.txt"), "utf8"), "mine");
-    assert.equal((await home.tidegate("deploy", "list")).code, 0);
+    const list = await home.tidegate("deploy", "list");
+    assert.equal(list.code, 0);
+    assert.match(list.err, /1 receipt in .* cannot be read and is left out: rubbish\.json/);
     assert.match(await home.done("status"), /sample +ready/);
+    const file = readFileSync(home.paths.supervisor, "utf8");
+    writeFileSync(home.paths.supervisor, file.slice(0, 40));
+    for (const args of [["status"], ["ask", "x", "--repo", "sample"], ["down"], ["deploy", "plan"], ["up"]]) {
+      const { code, out, err } = await home.tidegate(...args);
+      assert.notEqual(code, 0, args.join(" "));
+      assert.match(out + err, /supervisor\.json cannot be read \([\s\S]*\n {2}next: .*npm start/, args.join(" "));
+    }
+    writeFileSync(home.paths.supervisor, file);
     up.signal("SIGTERM");
     assert.equal((await up.ended).code, 0);
   });

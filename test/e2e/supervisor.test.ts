@@ -174,6 +174,7 @@ test("where no fleet is up each command says so and what to type", async () => {
   for (const args of [["down"], ["status"], ["run", "sample", "--", "true"]]) {
     const { code, out, err } = await home.tidegate(...args);
     assert.equal(code, args[0] === "run" ? 125 : 1, `${args.join(" ")}: ${err}`);
-    assert.match(out + err, /next: npm start/, args.join(" "));
+    const next = args[0] === "down" ? /next: npx tidegate status$/m : /next: npm start/;
+    assert.match(out + err, next, args.join(" "));
   }
 });

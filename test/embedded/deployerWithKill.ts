@@ -67,7 +67,9 @@ function cliOf(): Cli {
     version: "0",
     who: "a test",
     output,
-    stdin: process.stdin,
+    get stdin() {
+      return process.stdin;
+    },
     interrupts,
     real: clockOf(REAL_TIME),
     options: () => ({ json: values.json, ndjson: values.ndjson, quiet: false, verbose: true, headers: true }),

@@ -269,7 +269,7 @@ test("a swap whose intent stands while the old workerd still lives is dropped, a
   writeFileSync(stack.paths.supervisor, JSON.stringify({ ...file, workerd }));
   writeRelease(stack.paths, {
     ...release,
-    pending: { drainId: "d1", mode: "sealed", build, generation: 2, begunAt: 1, doomed: [] },
+    pending: { drainId: "d1", mode: "sealed", build, generation: 2, leases: null, begunAt: 1, doomed: [] },
   });
   const second = await stack.up();
   assert.equal(second.ready.notes.length, 2, second.ready.notes.join("\n"));

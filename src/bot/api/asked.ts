@@ -1,8 +1,11 @@
 // One request on its way to its route: who asks, and everything that a route answers from.
 
+import * as z from "zod";
 import type { Scope } from "#core/scopes.ts";
+import { idSchema } from "#wire/names.ts";
 import type { Desk } from "../dispatcher/desk.ts";
 import type { Queue } from "../queue.ts";
+import { parsed } from "./body.ts";
 
 /** What the API answers from. */
 export interface Front {
@@ -23,5 +26,10 @@ export interface Asked {
   /** The JSON body of a POST or the query of a GET, not yet parsed. */
   readonly given: unknown;
 }
+
+const pathSchema = z.object({ id: idSchema });
+
+/** The id of the run that the path names; raises what is no id, naming that part of the path. */
+export const runIdIn = ({ id }: Pick<Asked, "id">): string => parsed(pathSchema, { id }).id;
 
 export type Handler = (asked: Asked) => Promise<Response>;

@@ -4,13 +4,13 @@ import type { Entry } from "#core/ask.ts";
 import { answerWords, type CardCause, type CardEvent } from "#core/card.ts";
 import { askBodySchema, messageBodySchema, stopBodySchema, type AskAnswer, type AskBody } from "#wire/bot.ts";
 import { raise } from "#wire/errors.ts";
-import { idSchema } from "#wire/names.ts";
-import { cardOfEntry, endedCard, queuedCard } from "../cards.ts";
+import { cardOfEntry, endedCard } from "../cards.ts";
 import type { Admission } from "../dispatcher/admission.ts";
 import type { Desk } from "../dispatcher/desk.ts";
 import { ask } from "../dispatcher/pipeline.ts";
 import { say } from "../messages.ts";
-import type { Asked, Handler } from "./asked.ts";
+import { cardOfWait } from "../waitCard.ts";
+import { runIdIn, type Asked, type Handler } from "./asked.ts";
 import { parsed } from "./body.ts";
 
 /** A bot that ends takes nothing more: whoever asks again in a moment is answered by the next one. */
@@ -21,9 +21,7 @@ function refuseWhileEnding({ front }: Asked): void {
 /** The card of an ask that has not ended: as it was told last, or as it stands. */
 function cardNow(desk: Desk, entry: Entry, { closed }: Pick<Admission, "closed">, position: number): CardEvent {
   if (entry.state !== "queued") return desk.cards.last(entry.ask.id) ?? cardOfEntry(entry);
-  const behind = desk.told.get(entry.ask.id)?.behind === "thread" ? "thread" : "queue";
-  const quietBy = closed === null ? null : desk.doors.quietBy(closed);
-  return queuedCard(entry, { closed, quietBy, behind, position });
+  return cardOfWait(desk, entry, { closed, behind: desk.told.get(entry.ask.id)?.behind ?? "queue", position });
 }
 
 /** An ask and its card. */
@@ -96,12 +94,10 @@ export const asks: Handler = async (asked) => {
   return Response.json(await answerOf(desk, body, admitted));
 };
 
-const idOf = ({ id }: Asked): string => parsed(idSchema, id);
-
 /** `POST /runs/:id/steer`. */
 export const steer: Handler = async (asked) => {
   const { front, given } = asked;
-  const id = idOf(asked);
+  const id = runIdIn(asked);
   const { now, kind } = await say(front.desk, front.queue, { id, ...parsed(messageBodySchema, given) });
   return Response.json({ now, id, kind });
 };
@@ -109,7 +105,7 @@ export const steer: Handler = async (asked) => {
 /** `POST /runs/:id/stop`. */
 export const stop: Handler = async (asked) => {
   const { front, given } = asked;
-  const id = idOf(asked);
+  const id = runIdIn(asked);
   const { key } = parsed(stopBodySchema, given);
   const { now, kind } = await say(front.desk, front.queue, { id, key, kind: "stop", text: "" });
   return Response.json({ now, id, kind });

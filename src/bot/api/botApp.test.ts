@@ -58,6 +58,8 @@ test("what is no route, no method, no JSON or too large is said, and nothing is 
   const living = await born(world);
   assert.equal((await refused(living, "GET /nowhere")).code, "NO_ROUTE");
   assert.match((await refused(living, "GET /runs/abc-def/stop")).detail, /takes POST/);
+  assert.equal((await request(living, "GET /runs/abc-def/stop")).headers.get("allow"), "POST");
+  assert.match((await request(living, "GET /runs", { as: null })).headers.get("www-authenticate") ?? "", /^Bearer /);
   assert.equal(
     (await refused(living, "POST /asks", { headers: { "content-type": "text/plain" } })).code,
     "WRONG_CONTENT_TYPE",
@@ -88,6 +90,8 @@ test("a request's id is its sender's where that is one, and is logged", async ()
   assert.equal(await ask("mine-1"), "mine-1");
   assert.notEqual(await ask("not an id"), "not an id");
   assert.ok(world.logged.some((line) => line.includes("mine-1") && line.includes("NO_ROUTE")));
+  await refused(living, "POST /asks", { body: {} });
+  assert.match(world.logged.at(-1) ?? "", /"level":"info".*"error":"key: is missing"\}$/, "a refusal is no defect");
 });
 
 const fields: readonly (readonly [more: object, field: string, words: RegExp])[] = [
@@ -247,7 +251,7 @@ test("one run whole: its ask, what was said to it, its notes, its output's lengt
   assert.deepEqual([over.says, over.writeUp, over.output.out.length], ["finished", "the end", 7]);
   assert.equal(typeof over.leftId, "string", "the follow-up became an ask");
   assert.equal((await refused(living, "GET /runs/nobody-known")).code, "NO_SUCH_RUN");
-  assert.equal((await refused(living, "GET /runs/x")).field, "body");
+  for (const way of ["GET /runs/x", "GET /runs/x/output"]) assert.equal((await refused(living, way)).field, "id", way);
   world.server.drain("person-1", 30);
   await world.clock.settle();
   const waits = await asked(living, "waits");
@@ -336,6 +340,7 @@ test("a bot that a newer one has fenced off sends its callers there", async () =
   await living.bot.ended;
   const answer = await request(living, "POST /asks", { body: { key: "k", resource: "app", text: "go" } });
   assert.equal(answer.headers.get("retry-after"), "5");
+  assert.match(world.logged.at(-1) ?? "", /"level":"warn".*"error":"the bot is being replaced: .*"\}$/);
   assert.equal(problemSchema.parse(await answer.json()).code, "ROLLING");
 });
 
@@ -345,7 +350,10 @@ test("a ledger that is away is said to whoever asks; nothing waits for it", asyn
   world.ledger.ask = () => Promise.reject(new Error("a defect"));
   const problem = await refused(living, "POST /asks", { body: { key: "k", resource: "app", text: "go" } });
   assert.equal(problem.code, "INTERNAL");
-  assert.ok(world.logged.some((line) => line.includes("a defect")));
+  assert.ok(
+    world.logged.some((line) => /"level":"error".*a defect.* at /.test(line)),
+    "with where it came from",
+  );
   assert.ok(!problem.detail.includes("a defect"), "and nothing of its insides");
 });
 

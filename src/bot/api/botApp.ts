@@ -2,12 +2,11 @@
 
 import { randomUUID } from "node:crypto";
 import { Hono } from "hono";
-import { CLOCK } from "#core/budgets.ts";
-import { SECOND } from "#core/time.ts";
 import type { Bearers } from "#node/tokens.ts";
 import { BOT_ROUTES, BOT_ROUTE_NAMES, type BotRouteName } from "#wire/bot.ts";
 import { problemIn, problemOf, type Problem } from "#wire/errors.ts";
-import type { Log } from "../log.ts";
+import { problemHeaders } from "#wire/problemHeaders.ts";
+import type { Log, LogLevel } from "../log.ts";
 import type { Front, Handler } from "./asked.ts";
 import { asks, steer, stop } from "./asks.ts";
 import { judged } from "./bearer.ts";
@@ -34,18 +33,24 @@ const requestIdOf = (request: Request): string => {
   return /^[A-Za-z0-9_-]{1,64}$/.test(given) ? given : randomUUID();
 };
 
-/** A problem as a real answer (RFC 9457). A 503 says in how many seconds to ask again. */
+/** A problem as a real answer (RFC 9457). */
 function problemAnswer(problem: Problem, requestId: string): Response {
-  const headers = new Headers({ "content-type": "application/problem+json", "x-request-id": requestId });
-  if (problem.status === 503) headers.set("retry-after", String(CLOCK.wakePollMs / SECOND));
+  const headers = problemHeaders(problem, requestId);
   return new Response(JSON.stringify({ ...problem, requestId }), { status: problem.status, headers });
 }
 
-function refused(log: Log, request: Request, error: unknown): Response {
+/** A refusal is an answer and no defect: only what nobody meant to say is logged with where it came from. */
+function logged({ code, status, detail }: Problem, error: unknown): readonly [LogLevel, unknown] {
+  if (code === "INTERNAL") return ["error", error];
+  return [status >= 500 ? "warn" : "info", detail];
+}
+
+function refused(log: Log, request: Request, thrown: unknown): Response {
   const requestId = requestIdOf(request);
-  const problem = problemIn(error) ?? problemOf("INTERNAL", `request ${requestId}`);
+  const problem = problemIn(thrown) ?? problemOf("INTERNAL", `request ${requestId}`);
   const path = new URL(request.url).pathname;
-  log(problem.status >= 500 ? "error" : "info", "refused", { requestId, path, code: problem.code, error });
+  const [level, error] = logged(problem, thrown);
+  log(level, "refused", { requestId, path, code: problem.code, error });
   return problemAnswer(problem, requestId);
 }
 
@@ -71,7 +76,7 @@ export function botApp(front: Front, bearers: Bearers): (request: Request) => Pr
     const methods = known.map(({ method }) => method);
     const problem =
       methods.length > 0
-        ? problemOf("WRONG_METHOD", `${path} takes ${methods.join(", ")}`)
+        ? problemOf("WRONG_METHOD", `${path} takes ${methods.join(", ")}`, { methods })
         : problemOf("NO_ROUTE", path);
     return refused(log, context.req.raw, { problem });
   });

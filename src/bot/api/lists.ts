@@ -5,10 +5,10 @@ import type { Entry, EntryLine } from "#core/ask.ts";
 import { cardWords, type CardEvent } from "#core/card.ts";
 import { runsQuerySchema, type AskRow, type RunDetail, type RunList } from "#wire/bot.ts";
 import type { EndedRow, LedgerRun } from "#wire/ledger.ts";
-import { idSchema } from "#wire/names.ts";
-import { cardOfEntry, queuedCard } from "../cards.ts";
+import { cardOfEntry } from "../cards.ts";
 import type { Desk } from "../dispatcher/desk.ts";
-import type { Handler } from "./asked.ts";
+import { cardOfWait } from "../waitCard.ts";
+import { runIdIn, type Handler } from "./asked.ts";
 import { parsed } from "./body.ts";
 
 interface Standing {
@@ -33,10 +33,8 @@ function standingOf(entries: readonly EntryLine[]): Standing {
 function liveCard(desk: Desk, entry: EntryLine, { busy, places }: Standing): CardEvent {
   const { id, resource, threadKey } = entry.ask;
   if (entry.state !== "queued") return desk.cards.last(id) ?? cardOfEntry(entry);
-  const closed = desk.doors.closed(resource);
-  const quietBy = closed === null ? null : desk.doors.quietBy(closed);
   const behind = busy.has(threadKey) ? "thread" : "queue";
-  return queuedCard(entry, { closed, quietBy, behind, position: places.get(id) ?? 1 });
+  return cardOfWait(desk, entry, { closed: desk.doors.closed(resource), behind, position: places.get(id) ?? 1 });
 }
 
 function liveRow({ parts }: Desk, entry: EntryLine, card: CardEvent): AskRow {
@@ -87,10 +85,8 @@ export function cardOfRun(desk: Desk, { entry, position, ended, card }: LedgerRu
     return { ...plain, state: "ended", since: ended.endedAt, bound: null, waitedMs, verdict: ended.verdict };
   }
   if (entry.state !== "queued") return card ?? desk.cards.last(entry.ask.id) ?? cardOfEntry(entry);
-  const closed = desk.doors.closed(entry.ask.resource);
-  const quietBy = closed === null ? null : desk.doors.quietBy(closed);
-  const behind = desk.told.get(entry.ask.id)?.behind === "thread" ? "thread" : "queue";
-  return queuedCard(entry, { closed, quietBy, behind, position });
+  const behind = desk.told.get(entry.ask.id)?.behind ?? "queue";
+  return cardOfWait(desk, entry, { closed: desk.doors.closed(entry.ask.resource), behind, position });
 }
 
 /** Whether a message has reached the run, or is a part of its ask. */
@@ -98,9 +94,10 @@ const hasReached = ({ seq, kind }: Entry["messages"][number], delivered: number)
   seq <= delivered && kind !== "followUp";
 
 /** `GET /runs/:id`. */
-export const run: Handler = async ({ front, id }) => {
-  const { desk } = front;
-  const known = await desk.steady.once((ledger) => ledger.run(parsed(idSchema, id)));
+export const run: Handler = async (asked) => {
+  const { desk } = asked.front;
+  const id = runIdIn(asked);
+  const known = await desk.steady.once((ledger) => ledger.run(id));
   const { entry, ended, notes, output } = known;
   const { text, ref, parent, ...ask } = entry.ask;
   const { askedAt, admittedAt, leaseUntil, tries, delivered } = entry;

@@ -6,8 +6,7 @@ import { LIMIT, REAL } from "#core/budgets.ts";
 import { cardWords, type CardEvent } from "#core/card.ts";
 import { outputFromSchema, type OutputEvent, type OutputFrom, type ToldCard } from "#wire/bot.ts";
 import type { OutputStream } from "#wire/ledger.ts";
-import { idSchema } from "#wire/names.ts";
-import type { Asked, Front, Handler } from "./asked.ts";
+import { runIdIn, type Asked, type Front, type Handler } from "./asked.ts";
 import { parsed } from "./body.ts";
 import { cardOfRun } from "./lists.ts";
 
@@ -134,7 +133,7 @@ async function* partsFrom(
 export const output: Handler = async (asked) => {
   const { front } = asked;
   const { steady, wakes, cards } = front.desk;
-  const id = parsed(idSchema, asked.id);
+  const id = runIdIn(asked);
   let at = fromOf(asked);
   await steady.once((ledger) => ledger.run(id));
   let told = "";

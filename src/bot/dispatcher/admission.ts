@@ -5,7 +5,7 @@ import type { Ask, EntryLine } from "#core/ask.ts";
 import type { Closed } from "#core/door.ts";
 import type { Doors as DoorsAsked } from "#core/turn.ts";
 import type { LedgerAskAnswer } from "#wire/ledger.ts";
-import { queuedCard } from "../cards.ts";
+import { cardOfWait } from "../waitCard.ts";
 import type { Desk, Told } from "./desk.ts";
 
 /** What the ledger decided, and what closed the door as it was asked. */
@@ -45,7 +45,7 @@ export function tellQueued(
   entry: EntryLine,
   wait: { readonly closed: Closed | null; readonly behind: "thread" | "queue"; readonly position: number },
 ): void {
-  const { doors, cards, outbox, number, told } = desk;
+  const { cards, outbox, number, told } = desk;
   const { id } = entry.ask;
   const tells = toldOf(wait);
   const { drainId } = tells;
@@ -55,8 +55,7 @@ export function tellQueued(
   const isKnown = said?.key === tells.key || (said === undefined && drainId !== null && entry.toldOf === drainId);
   told.set(id, tells);
   if (isKnown && (last === undefined || last.state === "queued")) return;
-  const quietBy = wait.closed === null ? null : doors.quietBy(wait.closed);
-  cards.tell(queuedCard(entry, { ...wait, quietBy }));
+  cards.tell(cardOfWait(desk, entry, wait));
   if (drainId !== null && said?.drainId !== drainId)
     outbox.post((ledger) => ledger.told({ id, generation: number, drainId }));
 }

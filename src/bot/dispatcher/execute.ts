@@ -91,8 +91,9 @@ async function workOn(desk: Desk, run: LiveRun, attached: Attached): Promise<Wor
   const book = new OutputBook(ports, { out: known.output.out.length, err: known.output.err.length });
   const { leaseUntil } = attached.binding;
   const isKnown = known.card?.state === "running";
-  const card =
-    isKnown && known.card !== null ? known.card : runningCard(entry, { since: parts.clock.now(), leaseUntil });
+  const since = parts.clock.now();
+  const before = entry.metDrain === null ? cards.last(id) : undefined;
+  const card = isKnown && known.card !== null ? known.card : runningCard(entry, { since, leaseUntil }, before);
   if (isKnown) cards.recall(card);
   else cards.tell(card);
   const tries = entry.reading === null ? entry.tries - 1 : entry.tries;

@@ -92,7 +92,7 @@ async function refused(desk: Desk, run: LiveRun, error: unknown, version: number
 export async function provision(desk: Desk, run: LiveRun): Promise<Provisioned> {
   const signal = AbortSignal.any([run.stop.signal, run.leave.signal]);
   const { version } = desk.doors;
-  if (run.entry.reading === null) desk.cards.tell(attachingCard(run.entry));
+  if (run.entry.reading === null) desk.cards.tell(attachingCard(run.entry, desk.cards.last(run.id)));
   try {
     const attached = await attach(desk, run, signal);
     return { kind: "attached", attached };

@@ -26,7 +26,7 @@ export async function resolve(desk: Desk, draft: Draft): Promise<Ask> {
   const { secrets, budgets } = desk.parts;
   const kind = kindNamed(desk, draft.kind) ?? refuseKind(desk, draft.kind);
   const found = secrets.of(draft.kind, kind);
-  if (found.kind === "missing") raise("BAD_FIELD", `kind: ${found.why}`, { field: "kind" });
+  if (found.kind === "missing") raise("BAD_FIELD", `kind: ${found.why}`, { field: "kind", next: found.next });
   const longest = budgets.longestLeaseMs;
   if (draft.leaseMs !== null && draft.leaseMs > longest)
     raise("BAD_FIELD", `leaseMs: is beyond the longest configured lease, ${formatDuration(longest)}`, {

@@ -5,6 +5,7 @@
 import type { Verdict as Sealed } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
 import type { Verdict } from "#client/execution.ts";
+import { titled } from "#wire/errors.ts";
 import { endedCard } from "../cards.ts";
 import type { LiveRun } from "../runs.ts";
 import type { Desk } from "./desk.ts";
@@ -27,14 +28,11 @@ function sealedVerdict(verdict: Verdict): Sealed {
     case "replaced":
       return { ...PLAIN, ending: "replaced", by: verdict.by };
     case "refused": {
-      const why = verdict.problem === null ? (verdict.draining?.message ?? null) : wordsOf(verdict.problem);
+      const why = verdict.problem === null ? (verdict.draining?.message ?? null) : titled(verdict.problem);
       return { ...PLAIN, ending: "refused", why };
     }
   }
 }
-
-const wordsOf = ({ title, detail }: { readonly title: string; readonly detail: string }): string =>
-  `${title}: ${detail}`;
 
 /** Notes how it ended, before anything of it is given back: from then on it is neither followed nor begun again. */
 export async function noteVerdict(desk: Desk, { id }: LiveRun, verdict: Verdict): Promise<Sealed> {

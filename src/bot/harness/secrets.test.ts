@@ -22,16 +22,30 @@ test("the values stand where the kind says", () => {
   assert.deepEqual(found, { kind: "found", env: { KEY: "from-variable", NPM: "from-file" } });
 });
 
-const missing: readonly (readonly [source: EnvSource, why: RegExp])[] = [
-  [{ from: "NOBODY" }, /^kind coding wants KEY: the bot's environment has no NOBODY$/],
-  [{ file: "none" }, /^kind coding wants KEY: the file none cannot be read, or is no text$/],
-  [{ file: "bad" }, /cannot be read, or is no text/],
-  [{ file: "tokens.json" }, /^kind coding wants KEY: what it names holds a bearer of tidegate's own/],
+const missing: readonly (readonly [source: EnvSource, why: RegExp, next: RegExp])[] = [
+  [
+    { from: "NOBODY" },
+    /^kind coding wants KEY: the bot's environment has no NOBODY$/,
+    /^export NOBODY=…, .*: npx tidegate down; npm start$/,
+  ],
+  [
+    { file: "none" },
+    /^kind coding wants KEY: the file none cannot be read, or is no text$/,
+    /^create the file none, and ask again$/,
+  ],
+  [{ file: "bad" }, /cannot be read, or is no text/, /^create the file bad/],
+  [
+    { file: "tokens.json" },
+    /^kind coding wants KEY: what it names holds a bearer of tidegate's own/,
+    /^name another value in "kinds.coding.env.KEY"/,
+  ],
 ];
-for (const [source, why] of missing)
+for (const [source, why, next] of missing)
   test(`what is not there is named: ${JSON.stringify(source)}`, () => {
     const found = secretsOf().of("coding", kind({ KEY: source }));
-    assert.match(found.kind === "missing" ? found.why : "", why);
+    assert.ok(found.kind === "missing");
+    assert.match(found.why, why);
+    assert.match(found.next, next);
   });
 
 test("what was read once is masked, each line of it too; what was never named is not known", () => {

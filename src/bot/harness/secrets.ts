@@ -15,7 +15,7 @@ export interface SecretPorts {
 /** The environment that a kind asks for, or what of it is not there. */
 export type Found =
   | { readonly kind: "found"; readonly env: Readonly<Record<string, string>> }
-  | { readonly kind: "missing"; readonly why: string };
+  | { readonly kind: "missing"; readonly why: string; readonly next: string };
 
 const OWN = "what it names holds a bearer of tidegate's own, which no run is given";
 
@@ -57,8 +57,9 @@ export class Secrets {
     const values: Record<string, string> = {};
     for (const [variable, source] of Object.entries(env)) {
       const value = this.#read(source);
-      if (value === undefined) return { kind: "missing", why: missing(name, variable, source) };
-      if (this.#isOwn(value)) return { kind: "missing", why: `kind ${name} wants ${variable}: ${OWN}` };
+      if (value === undefined) return { kind: "missing", ...missing(name, variable, source) };
+      if (this.#isOwn(value))
+        return { kind: "missing", why: `kind ${name} wants ${variable}: ${OWN}`, next: anotherFor(name, variable) };
       this.#know(value);
       values[variable] = value;
     }
@@ -80,10 +81,16 @@ export class Secrets {
   }
 }
 
-function missing(kind: string, variable: string, source: EnvSource): string {
-  const where =
-    "from" in source
-      ? `the bot's environment has no ${source.from}`
-      : `the file ${source.file} cannot be read, or is no text`;
-  return `kind ${kind} wants ${variable}: ${where}`;
+const anotherFor = (kind: string, variable: string): string =>
+  `name another value in "kinds.${kind}.env.${variable}" of tidegate.jsonc`;
+
+/** What is not there, and what to do about it: a file is read anew for each run, and a process's environment is its start's. */
+function missing(kind: string, variable: string, source: EnvSource): { readonly why: string; readonly next: string } {
+  const wants = `kind ${kind} wants ${variable}`;
+  if ("from" in source) {
+    const next = `export ${source.from}=…, then start the stack anew with it: npx tidegate down; npm start`;
+    return { why: `${wants}: the bot's environment has no ${source.from}`, next };
+  }
+  const why = `${wants}: the file ${source.file} cannot be read, or is no text`;
+  return { why, next: `create the file ${source.file}, and ask again` };
 }

@@ -160,6 +160,11 @@ test("what only the bot knows to be wrong is named by its option, too, and a ref
   });
   assert.equal(await typed.type("ask", "x", "--repo", "app"), 2);
   assert.match(typed.err(), /^tidegate: --kind: no kind is called "codng"; did you mean "coding"\?\n {2}next: --kind/);
+  const knows = await stage();
+  const better = { detail: "kind: kind ci wants KEY: the file /nope cannot be read", next: "create the file /nope" };
+  knows.bot.refusals.push({ code: "BAD_FIELD", field: "kind", ...better });
+  await knows.typed.type("ask", "x", "--repo", "app");
+  assert.match(knows.typed.err(), /^tidegate: --kind: kind ci wants KEY: .*\n {2}next: create the file \/nope$/);
   const other = await stage();
   const detail = 'no repository is called "ap"; did you mean "app"?';
   other.bot.refusals.push({ code: "NO_SUCH_RESIDENT", detail, field: "resource" });

@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 import { formatDuration } from "#core/time.ts";
 import { askBodySchema, type AskAnswer, type AskBody } from "#wire/bot.ts";
-import { problemIn, type Problem } from "#wire/errors.ts";
+import { ERRORS, problemIn, type Problem } from "#wire/errors.ts";
 import { parseWith } from "#wire/parse.ts";
 import { keepAsking, untilStopped } from "../botCalls.ts";
 import type { Cli } from "../cli.ts";
@@ -57,7 +57,10 @@ function asTyped(problem: Problem): CliError | null {
   const option = Object.hasOwn(OPTIONS, field) ? OPTIONS[field] : undefined;
   if (option === undefined) return null;
   const why = problem.detail.startsWith(`${field}: `) ? problem.detail.slice(field.length + 2) : problem.detail;
-  return new CliError(`${option.name}: ${why}`, why.startsWith("is longer") && field === "text" ? LONGER : option.next);
+  // Whoever refused it may know better than this table what to do.
+  const isKnown = problem.next !== ERRORS.BAD_FIELD.next && problem.code === "BAD_FIELD";
+  const next = field === "text" && why.startsWith("is longer") ? LONGER : option.next;
+  return new CliError(`${option.name}: ${why}`, isKnown ? problem.next : next);
 }
 
 /** The ask as it is sent; what does not fit is refused before anything is asked. */

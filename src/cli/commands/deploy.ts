@@ -2,7 +2,7 @@
 // along.
 
 import { Command } from "commander";
-import { findReceipt, listReceipts } from "#deploy/receiptFile.ts";
+import { findReceipt, readReceipts, unreadableWords } from "#deploy/receiptFile.ts";
 import type { Cli } from "../cli.ts";
 import { confirmOn } from "../confirm.ts";
 import type { DeployAsked } from "../deployAll.ts";
@@ -89,7 +89,9 @@ function restart(cli: Cli): Command {
 function plan(cli: Cli): Command {
   return new Command("plan")
     .description("what this release needs and why, and which runs it would wait for; touches nothing")
-    .action(() => begin(cli, askedOf({ dryRun: true })));
+    .option("--only <step>", "as `deploy --only` would", eachOf)
+    .option("--skip <step>", "as `deploy --skip` would", eachOf)
+    .action((typed: Typed) => begin(cli, askedOf({ ...typed, dryRun: true })));
 }
 
 function show(cli: Cli): Command {
@@ -102,7 +104,10 @@ function show(cli: Cli): Command {
       if (found.kind === "missing")
         throw new CliError(`no receipt of ${asked} in ${paths.deploys}`, "npx tidegate deploy list");
       if (found.kind === "ambiguous") {
-        throw new CliError(`${asked} begins more than one: ${found.ids.join(", ")}`, "type more of it");
+        throw new CliError(
+          `${asked} begins more than one: ${found.ids.join(", ")}`,
+          `npx tidegate deploy show ${found.ids[0] ?? "last"}`,
+        );
       }
       if (cli.options().json || cli.options().ndjson) return cli.output.data(JSON.stringify(found.receipt));
       for (const line of receiptLines(found.receipt)) cli.output.data(line);
@@ -111,7 +116,11 @@ function show(cli: Cli): Command {
 
 function list(cli: Cli): Command {
   return new Command("list").description("past deploys, the latest first").action(() => {
-    const receipts = listReceipts(cli.access().paths);
+    const { paths } = cli.access();
+    const all = readReceipts(paths);
+    const { receipts } = all;
+    const leftOut = unreadableWords(all, paths);
+    if (leftOut !== null) cli.output.say(`tidegate: ${leftOut}`);
     if (cli.options().json) return cli.output.data(JSON.stringify(receipts));
     if (cli.options().ndjson) return receipts.forEach((receipt) => cli.output.data(JSON.stringify(receipt)));
     if (receipts.length === 0) return cli.output.say("no deploy yet: npx tidegate deploy");
@@ -119,11 +128,20 @@ function list(cli: Cli): Command {
   });
 }
 
+/** What `deploy` alone takes, which is what `deploy all` does. */
+function aloneHelp({ options }: Command): string {
+  const widest = Math.max(...options.map(({ flags }) => flags.length));
+  const lines = options.map(({ flags, description }) => `  ${flags.padEnd(widest)}  ${description}`);
+  return ["", "Named alone it is `deploy all`, and takes its options:", ...lines].join("\n");
+}
+
 /** The command `deploy`; named alone it is `deploy all` (program.ts). */
 export function deployCommand(cli: Cli): Command {
+  const release = all(cli);
   return new Command("deploy")
     .description("release what this folder says, without killing the runs in flight")
-    .addCommand(all(cli))
+    .addHelpText("after", () => aloneHelp(release))
+    .addCommand(release)
     .addCommand(restart(cli))
     .addCommand(plan(cli))
     .addCommand(show(cli))

@@ -5,6 +5,7 @@ import { CLOCK, REAL } from "#core/budgets.ts";
 import { MINUTE } from "#core/time.ts";
 import { Failure } from "#node/failure.ts";
 import { findHostControl, type HostControl } from "#node/hostClient.ts";
+import { liveSupervisor } from "#node/supervisorFile.ts";
 import { isSameProcess } from "#node/processes.ts";
 import type { FleetAccess } from "../access.ts";
 import type { Cli } from "../cli.ts";
@@ -91,7 +92,7 @@ async function ended(cli: Cli, control: HostControl): Promise<void> {
     if (waited > REAL.startMs)
       throw new CliError(
         `the supervisor (pid ${supervisor.pid}) has not ended`,
-        `kill -9 ${supervisor.pid}, then: npx tidegate status`,
+        `kill -9 ${supervisor.pid}; npx tidegate status`,
         EXIT.failed,
       );
     await cli.real.sleep(REAL.recheckMs);
@@ -126,7 +127,10 @@ async function quietly(cli: Cli, control: HostControl): Promise<void> {
 }
 
 async function down(cli: Cli, now: boolean): Promise<void> {
-  const control = findHostControl(cli.access().paths);
+  const { paths } = cli.access();
+  if (liveSupervisor(paths) === undefined)
+    throw new CliError(`no fleet is up in ${paths.home}: there is nothing to end`, "npx tidegate status", EXIT.failed);
+  const control = findHostControl(paths);
   try {
     if (now) await control.down(true);
     else await quietly(cli, control);

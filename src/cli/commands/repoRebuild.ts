@@ -49,7 +49,8 @@ async function consented(
       "--force wants --yes where nobody can be asked",
       `npx tidegate repo rebuild ${name} --force --yes`,
     );
-  if (!answer) throw new CliError("not rebuilt", `npx tidegate status; they end by their leases`, EXIT.refused);
+  if (!answer)
+    throw new CliError("not rebuilt; they end by their leases at the latest", "npx tidegate status", EXIT.refused);
 }
 
 /** Rebuilds a resident and says how it goes on. */

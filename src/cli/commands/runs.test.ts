@@ -39,10 +39,11 @@ const OTHER = residentRow({ resource: "repo:local/other" });
 async function stage(
   answers: Parameters<typeof cliWith>[0] = { "/residents": residentsOf({ residents: [APP, OTHER] }) },
   options: Parameters<typeof cliWith>[1] = {},
+  width?: number,
 ): Promise<{ bot: BotForTests; typed: TypedCli }> {
   const bot = await BotForTests.start();
   bots.push(bot);
-  return { bot, typed: cliWith(answers, options, { bot, real }) };
+  return { bot, typed: cliWith(answers, options, { bot, real, ...(width === undefined ? {} : { width }) }) };
 }
 
 const MIXED = residentsOf({
@@ -84,6 +85,20 @@ test("without headers there are only rows; nothing at all says so", async () => 
   const empty = await stage();
   assert.equal(await empty.typed.type("runs", "list"), 0);
   assert.deepEqual([empty.typed.out(), empty.typed.err()], ["", "tidegate: nothing in flight"]);
+});
+
+test("in a narrow terminal no line wraps, and the card stays; --quiet says nothing for people", async () => {
+  const narrow = await stage({ "/residents": MIXED }, {}, 84);
+  narrow.bot.add(runOf(A, RUNNING, { text: "fix the bug" }), runOf(B, QUEUED), runOf(C, ENDED));
+  assert.equal(await narrow.typed.type("runs", "list", "--all"), 0);
+  const lines = narrow.typed.out().split("\n");
+  assert.ok(lines.every((line) => line.length <= 84));
+  assert.match(lines[2] ?? "", /^r-bb0{17}1 +app +waiting for the deploy to finish · 12 min · place 1/);
+  const quiet = await stage({ "/residents": MIXED }, { quiet: true });
+  assert.equal(await quiet.typed.type("runs", "list"), 0);
+  const empty = await stage(undefined, { quiet: true });
+  assert.equal(await empty.typed.type("runs", "list"), 0);
+  assert.deepEqual([quiet.typed.err(), empty.typed.out(), empty.typed.err()], ["", "", ""]);
 });
 
 test("--all reads the history to its limit, page by page, the newest first", async () => {
@@ -263,6 +278,25 @@ test("a direct caller's run is not the bot's, and what ends it is named", async 
   );
 });
 
+test("release takes what its siblings take: last, a beginning, an id of nobody; an empty name is said to be empty", async () => {
+  const { bot, typed } = await stage({ "/residents": MIXED, "/runs/release": { kind: "released" } });
+  bot.add(runOf(A, { ...RUNNING, askedAt: NOW + 1 }), runOf(B, QUEUED));
+  const released = async (...words: string[]): Promise<string> => {
+    const before = typed.out().length;
+    assert.equal(await typed.type("runs", "release", ...words, "--reason", "why"), 0, words.join(" "));
+    return /run (\S+) is ended/.exec(typed.out().slice(before))?.[1] ?? "";
+  };
+  assert.deepEqual([await released("last"), await released("bb"), await released(C)], [A, B, C]);
+  assert.equal(await released("r-dir"), "r-direct000001");
+  assert.equal(await released("r-nobody-knows"), "r-nobody-knows", "whom nobody knows the fleet judges");
+  assert.equal(await typed.type("runs", "release", "zz", "--reason", "why"), 2);
+  assert.match(typed.err(), /run: none is called "zz"/);
+  for (const command of [["show"], ["watch"], ["stop"], ["release", "--reason", "why"]]) {
+    assert.equal(await typed.type("runs", command[0] ?? "", "", ...command.slice(1)), 2);
+    assert.match(typed.err(), /tidegate: run: is empty\n {2}next: npx tidegate runs show last$/);
+  }
+});
+
 test("stop: a run is told, a queued ask is out, and what had ended is no failure", async () => {
   const { bot, typed } = await stage();
   bot.add(runOf(A, RUNNING), runOf(B, QUEUED), runOf(C, ENDED));
@@ -292,7 +326,7 @@ test("steer and follow-up are said once over a roll, added to what waits, and re
   assert.equal(await typed.type("runs", "steer", C, "too late"), 3);
   assert.match(
     typed.err(),
-    /has ended, and hears nothing more\n {2}next: npx tidegate ask "…" --repo app --thread cli:r-bb0{17}2/,
+    /has ended, and hears nothing more; an ask of its thread goes on where it ended\n {2}next: npx tidegate ask "…" --repo app --thread cli:r-bb0{17}2/,
   );
   assert.equal(await typed.type("runs", "steer", A, ""), 2);
   assert.match(typed.err(), /<text>: is empty\n {2}next: npx tidegate runs steer/);

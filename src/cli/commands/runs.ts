@@ -6,6 +6,7 @@ import type { Cli } from "../cli.ts";
 import { asRunFailure, EXIT } from "../exit.ts";
 import { runsList, type ListWishes } from "./runsList.ts";
 import { runsShow, runsWatch } from "./runsLooks.ts";
+import { releasedIdOf } from "../runId.ts";
 import { runsSteer, runsStop, type SteerWishes } from "./runsSay.ts";
 
 const RUN = "its id, the beginning of it, or `last`";
@@ -21,7 +22,8 @@ A run hears it in its inbox: the file that TIDEGATE_INBOX names, from the root o
 that was said so far, {"seq", "at", "text"}. The kind's command has to read it; nothing is written to its stdin. A stop that
 is said later drops what has not been heard by then, a follow-up too.`;
 
-async function release(cli: Cli, runId: string, reason: string): Promise<void> {
+async function release(cli: Cli, typed: string, reason: string): Promise<void> {
+  const runId = await releasedIdOf(cli, typed, new AbortController().signal);
   const { kind } = await cli.access().fleet.releaseRun({ runId, reason });
   if (cli.options().json) cli.output.data(JSON.stringify({ runId, kind }));
   else cli.output.data(kind === "released" ? `run ${runId} is ended and its thread is free` : `run ${runId}: ${kind}`);
@@ -78,7 +80,7 @@ export function addRuns(program: Command, cli: Cli): void {
   runs
     .command("release")
     .description("end one run, wherever its caller is (admin)")
-    .argument("<run>", "its id, as `runs list` shows it")
+    .argument("<run>", RUN)
     .requiredOption("--reason <text>", "why, for the audit log")
-    .action((runId: string, wishes: { reason: string }) => release(cli, runId, wishes.reason));
+    .action((typed: string, wishes: { reason: string }) => release(cli, typed, wishes.reason));
 }

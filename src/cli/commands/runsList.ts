@@ -7,7 +7,7 @@ import type { Residents, RunRow } from "#wire/fleet.ts";
 import type { FleetAccess } from "../access.ts";
 import type { Cli } from "../cli.ts";
 import { CliError, EXIT } from "../exit.ts";
-import { endedTable, liveTable, type BotRead } from "../render/askTables.ts";
+import { endedTable, liveTable, type BotRead, type Shown } from "../render/askTables.ts";
 import { runTable, suspectLines } from "../render/statusScreen.ts";
 import { readBot } from "../readBot.ts";
 import { resolveRepo } from "../repoName.ts";
@@ -126,15 +126,16 @@ function asEvents({ bot, ended, runs, known }: Listed): unknown[] {
 }
 
 /** The tables, each with an empty line before the next; without headers only rows. */
-function tables(listed: Listed, headers: boolean): string[] {
+function tables(listed: Listed, shown: Shown): string[] {
+  const { headers } = shown;
   const { now, bot, ended, runs, known } = listed;
   const live = bot.kind === "read" ? bot.list.live : [];
   const direct = (runs ?? []).filter((run) => !known.has(run.runId));
   const title = headers && bot.kind === "read" ? ["runs of direct callers of the fleet:"] : [];
   const parts = [
-    live.length === 0 ? [] : liveTable(live, now, headers),
-    direct.length === 0 ? [] : [...title, ...runTable(direct, now, headers)],
-    ended.length === 0 ? [] : endedTable(ended, now, headers),
+    live.length === 0 ? [] : liveTable(live, now, shown),
+    direct.length === 0 ? [] : [...title, ...runTable(direct, now, shown)],
+    ended.length === 0 ? [] : endedTable(ended, now, shown),
   ].filter((part) => part.length > 0);
   return parts.flatMap((part, index) => (index === 0 || !headers ? part : ["", ...part]));
 }
@@ -143,13 +144,14 @@ function tables(listed: Listed, headers: boolean): string[] {
 export async function runsList(cli: Cli, wishes: ListWishes): Promise<void> {
   const listed = await read(cli, wishes);
   const { output, options, exit } = cli;
-  const { json, ndjson, headers } = options();
+  const { json, ndjson, headers, quiet } = options();
   const unknown = unknownLines(listed);
   if (json) output.data(JSON.stringify(asJson(listed, wishes.all === true), null, 2));
   else if (ndjson) for (const event of asEvents(listed)) output.data(JSON.stringify(event));
-  else for (const line of tables(listed, headers)) output.data(line);
-  for (const line of [...suspectLines(listed.runs ?? [], listed.now), ...unknown]) output.say(line);
+  else for (const line of tables(listed, { headers, width: output.width() })) output.data(line);
+  const suspect = quiet ? [] : suspectLines(listed.runs ?? [], listed.now);
+  for (const line of [...suspect, ...unknown]) output.say(line);
   if (unknown.length > 0) return exit(EXIT.failed);
   const live = listed.bot.kind === "read" ? listed.bot.list.live.length : 0;
-  if (live === 0 && listed.runs?.length === 0) output.say("tidegate: nothing in flight");
+  if (live === 0 && listed.runs?.length === 0 && !quiet) output.say("tidegate: nothing in flight");
 }

@@ -80,7 +80,7 @@ function steerWords(id: string, kind: MessageAnswer["kind"], as: Exclude<Message
       return `said to run ${id}, once under this key`;
     case "ended":
     case "over":
-      return `run ${id} has ended, and hears nothing more`;
+      return `run ${id} has ended, and hears nothing more; an ask of its thread goes on where it ended`;
   }
 }
 
@@ -111,7 +111,7 @@ export async function runsSteer(cli: Cli, typed: string, words: readonly string[
     words: (id, answered) => steerWords(id, answered, kind),
     whenOver: async (id) => {
       const { resource, threadKey } = await client.run(id);
-      return `npx tidegate ask "…" --repo ${shortNameOf(resource)} --thread ${threadKey} goes on where it ended`;
+      return `npx tidegate ask "…" --repo ${shortNameOf(resource)} --thread ${threadKey}`;
     },
   });
 }

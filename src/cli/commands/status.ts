@@ -27,7 +27,7 @@ async function hostOf({ paths }: FleetAccess): Promise<HostStatus | null> {
 
 /** Reads everything on the screen once. `fresh` asks the busy residents, so that suspects are named. */
 export async function readStatus(access: FleetAccess, fresh: boolean): Promise<StatusView> {
-  const { fleet, url, clock } = access;
+  const { fleet, url, clock, config } = access;
   const [residents, events, host, bot] = await Promise.all([
     fleet.residents({ fresh }).catch((error: unknown) => ({ error })),
     fleet.audit({ limit: EVENTS }).catch(() => []),
@@ -37,8 +37,13 @@ export async function readStatus(access: FleetAccess, fresh: boolean): Promise<S
   const readAt = clock.now();
   if ("error" in residents) {
     const { code, what, next } = problemWords(residents.error);
-    const mend = code === "UNREACHABLE" && host === null ? "npm start" : next;
-    return { fleet: { kind: "unknown", url, why: what, next: mend }, host, bot, events: [], readAt };
+    // What is read here is what the advice would tell to read.
+    const unreached =
+      host === null ? "npm start" : "read .tidegate/log/workerd.log; npx tidegate status --watch shows it back";
+    const mend = code === "UNREACHABLE" ? unreached : next;
+    // Where the whole stack is away its bot is away with it.
+    const away = bot.kind === "unknown" && host === null && config.botUrl === null ? { ...bot, next: mend } : bot;
+    return { fleet: { kind: "unknown", url, why: what, next: mend }, host, bot: away, events: [], readAt };
   }
   return { fleet: { kind: "read", residents, url }, host, bot, events: events.filter(isNews), readAt };
 }

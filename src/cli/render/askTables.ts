@@ -5,6 +5,7 @@ import { clockOf, type Instant } from "#core/time.ts";
 import type { AskRow, RunList } from "#wire/bot.ts";
 import { shortNameOf } from "#wire/names.ts";
 import { shortened } from "./plain.ts";
+import { fittedTable } from "./fitted.ts";
 import { table } from "./table.ts";
 import { instantWords, spanWords } from "./times.ts";
 
@@ -17,7 +18,7 @@ export type BotRead =
 const NOTHING = "—";
 
 /** How much of an ask, and of who asked, a row shows. */
-const SHOWN = { ask: 40, by: 24 } as const;
+const MOST = { ask: 40, by: 24 } as const;
 
 /** A thread that somebody named; one that an ask got for itself says nothing. */
 const threadWords = ({ id, channel, threadKey }: AskRow): string =>
@@ -31,8 +32,14 @@ function leaseWords({ card }: AskRow, now: Instant): string {
   return hasLease && bound !== null ? `${spanWords(bound - now)}, until ${clockOf(bound).slice(0, 5)}Z` : NOTHING;
 }
 
+/** How a table is shown: with its headers or without, and how wide its terminal is, null where there is none. */
+export interface Shown {
+  readonly headers: boolean;
+  readonly width: number | null;
+}
+
 /** What has not ended, in the order of arrival: its place, the lease it has left, and what it does or waits for. */
-export function liveTable(live: readonly AskRow[], now: Instant, headers = true): string[] {
+export function liveTable(live: readonly AskRow[], now: Instant, { headers, width }: Shown): string[] {
   const rows = live.map((row) => [
     row.id,
     shortNameOf(row.resource),
@@ -42,18 +49,21 @@ export function liveTable(live: readonly AskRow[], now: Instant, headers = true)
     leaseWords(row, now),
     cardWords(row.card, now),
     threadWords(row),
-    `${spanWords(now - row.askedAt)} ago, ${shortened(row.by, SHOWN.by)}`,
-    shortened(row.text, SHOWN.ask),
+    `${spanWords(now - row.askedAt)} ago, ${shortened(row.by, MOST.by)}`,
+    shortened(row.text, MOST.ask),
   ]);
-  return table(
+  // The card says what its state, its place and its lease are.
+  const spare = ["PLACE", "LEASE LEFT", "STATE", "KIND", "THREAD", "ASKED"];
+  return fittedTable(
     ["RUN", "REPO", "KIND", "STATE", "PLACE", "LEASE LEFT", "CARD", "THREAD", "ASKED", "ASK"],
     rows,
     headers,
+    { width, spare },
   );
 }
 
 /** What has ended, the newest first. */
-export function endedTable(ended: readonly AskRow[], now: Instant, headers = true): string[] {
+export function endedTable(ended: readonly AskRow[], now: Instant, { headers, width }: Shown): string[] {
   const rows = ended.map((row) => [
     row.id,
     shortNameOf(row.resource),
@@ -62,10 +72,14 @@ export function endedTable(ended: readonly AskRow[], now: Instant, headers = tru
     row.admittedAt === null ? NOTHING : spanWords(row.card.since - row.admittedAt),
     shortened(cardWords(row.card, now), 60),
     threadWords(row),
-    shortened(row.by, SHOWN.by),
-    shortened(row.text, SHOWN.ask),
+    shortened(row.by, MOST.by),
+    shortened(row.text, MOST.ask),
   ]);
-  return table(["RUN", "REPO", "KIND", "ENDED", "RAN", "HOW", "THREAD", "BY", "ASK"], rows, headers);
+  const spare = ["KIND", "RAN", "BY", "THREAD"];
+  return fittedTable(["RUN", "REPO", "KIND", "ENDED", "RAN", "HOW", "THREAD", "BY", "ASK"], rows, headers, {
+    width,
+    spare,
+  });
 }
 
 /** How many asks wait for each repository, and what the first of them waits for. */

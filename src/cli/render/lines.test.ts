@@ -171,6 +171,8 @@ test("every error says what is wrong and ends with what to type next", () => {
   ];
   for (const error of all) assert.match(problemLines(problemWords(error)), /^tidegate: .+\n(.*\n)* {2}next: .+$/);
   assert.match(problemWords(all[3]).what, /^the ref does not exist: nope$/);
+  const { next } = problemWords(new TidegateError(problemOf("BAD_BEARER", "GET /runs")));
+  assert.match(next, /^RESIDENT_ADMIN_TOKEN, .*RESIDENT_DRAIN_TOKEN: export, or unset, /);
   assert.equal(JSON.parse(problemJson(problemWords(all[1]))).error.code, "RESIDENT_DRAINING");
 });
 

@@ -1,9 +1,10 @@
 // An error on stderr: what is wrong, naming the field, and the next command to type.
 
+import { SCOPE_ENV } from "#core/scopes.ts";
 import { CliError, OwnFailure } from "../exit.ts";
 import { ResidentDrainingError } from "#client/drainingError.ts";
 import { Failure } from "#node/failure.ts";
-import { problemIn } from "#wire/errors.ts";
+import { ERRORS, problemIn, titled, type Problem } from "#wire/errors.ts";
 import { HOST_ERRORS } from "#wire/host.ts";
 
 /** An error in the words of a person. */
@@ -13,9 +14,15 @@ export interface ProblemWords {
   readonly next: string;
 }
 
-/** A title and what happened here, saying neither twice. */
-function titled(title: string, detail: string): string {
-  return detail.toLowerCase().startsWith(title.toLowerCase()) ? detail : `${title}: ${detail}`;
+const VARIABLES = Object.values(SCOPE_ENV).join(", ");
+
+/** What to do, where the wire's own advice is a program's and not a person's. */
+function nextOf({ code, field, next }: Problem): string {
+  const isUnknown = (code === "BAD_BEARER" || code === "NO_BEARER") && next === ERRORS[code].next;
+  if (isUnknown)
+    return `${VARIABLES}: export, or unset, so that they are those of the fleet's own .tidegate/tokens.json`;
+  if (code !== "BAD_FIELD" || next !== ERRORS.BAD_FIELD.next) return next;
+  return `type the command again with ${field === undefined ? "what is named" : `"${field}"`} corrected; its --help says what fits`;
 }
 
 /** The words of whatever was thrown. */
@@ -26,15 +33,18 @@ export function problemWords(error: unknown): ProblemWords {
     return {
       code: error.code,
       what: error.message,
-      next: "npx tidegate drain status; then run it again, or with a longer --lease",
+      next: "run it again, or with a longer --lease; who closed it: npx tidegate drain status",
     };
   }
   if (error instanceof Failure) {
-    return { code: error.code, what: titled(HOST_ERRORS[error.code].title, error.message), next: error.next };
+    return {
+      code: error.code,
+      what: titled({ title: HOST_ERRORS[error.code].title, detail: error.message }),
+      next: error.next,
+    };
   }
   const problem = problemIn(error);
-  if (problem !== undefined)
-    return { code: problem.code, what: titled(problem.title, problem.detail), next: problem.next };
+  if (problem !== undefined) return { code: problem.code, what: titled(problem), next: nextOf(problem) };
   const words = error instanceof Error ? error.message : String(error);
   return {
     code: "INTERNAL",

@@ -5,8 +5,9 @@ import { clockOf, type Instant } from "#core/time.ts";
 import type { AuditRow, ResidentRow, Residents, RunRow } from "#wire/fleet.ts";
 import type { HostStatus } from "#wire/host.ts";
 import { shortNameOf } from "#wire/names.ts";
-import { botLines, queuedLines, waitingByRepository, type BotRead } from "./askTables.ts";
+import { botLines, queuedLines, waitingByRepository, type BotRead, type Shown } from "./askTables.ts";
 import { eventLine } from "./eventLine.ts";
+import { fittedTable } from "./fitted.ts";
 import { bannerLines, fleetWord, flightWords, type FleetRead } from "./fleetBanner.ts";
 import { table } from "./table.ts";
 import { instantWords, spanWords } from "./times.ts";
@@ -46,7 +47,11 @@ export function residentTable(
 }
 
 /** The runs in flight. */
-export function runTable(runs: readonly RunRow[], now: Instant, headers = true): string[] {
+export function runTable(
+  runs: readonly RunRow[],
+  now: Instant,
+  { headers, width }: Shown = { headers: true, width: null },
+): string[] {
   const rows = runs.map((run) => [
     run.runId,
     shortNameOf(run.resource),
@@ -55,7 +60,8 @@ export function runTable(runs: readonly RunRow[], now: Instant, headers = true):
     spanWords(now - run.since),
     `${spanWords(run.leaseUntil - now)}, until ${clockOf(run.leaseUntil).slice(0, 5)}Z`,
   ]);
-  return table(["RUN", "RESIDENT", "THREAD", "STATE", "AGE", "LEASE LEFT"], rows, headers);
+  const spare = ["AGE", "THREAD"];
+  return fittedTable(["RUN", "RESIDENT", "THREAD", "STATE", "AGE", "LEASE LEFT"], rows, headers, { width, spare });
 }
 
 /** The residents whose report a reopening waits for: for how long, to when at the latest, and what they last said. */

@@ -26,7 +26,7 @@ import {
   type WorktreeResult,
 } from "#wire/agent.ts";
 import { agentProblem, type AgentErrorCode, type AgentProblem } from "#wire/agentErrors.ts";
-import { problemIn, raise, type ErrorCode } from "#wire/errors.ts";
+import { problemIn, raise, titled, type ErrorCode } from "#wire/errors.ts";
 import { jsonOf } from "#wire/parse.ts";
 import { bounded, messageOf } from "../root.ts";
 import type { ContainerPort } from "./containerPort.ts";
@@ -62,7 +62,7 @@ const CODES: Partial<Record<AgentErrorCode, ErrorCode>> = {
 
 /** Answers with the agent's refusal in our words. */
 function raiseAgent(problem: AgentProblem): never {
-  raise(CODES[problem.code] ?? "AGENT_FAILED", `${problem.title}: ${problem.detail}`, { agentCode: problem.code });
+  raise(CODES[problem.code] ?? "AGENT_FAILED", titled(problem), { agentCode: problem.code });
 }
 
 /** One request to the agent; its refusals are raised, its silence is ROLLING. */

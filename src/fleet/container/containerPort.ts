@@ -3,7 +3,7 @@
 
 import * as z from "zod";
 import { REAL } from "#core/budgets.ts";
-import { raise } from "#wire/errors.ts";
+import { raise, titled } from "#wire/errors.ts";
 import {
   containerSchema,
   hostProblemSchema,
@@ -38,9 +38,7 @@ const anySchema = z.unknown();
 /** An answer of the host; whatever it refuses is a container that is not there right now. */
 function readAnswer<T>(route: string, answer: Response, body: unknown, schema: z.ZodType<T>): T {
   const problem = hostProblemSchema.safeParse(body);
-  const refusal = problem.success
-    ? `${problem.data.title}: ${problem.data.detail}`
-    : `the host answered ${answer.status}`;
+  const refusal = problem.success ? titled(problem.data) : `the host answered ${answer.status}`;
   if (!answer.ok) raise("ROLLING", refusal);
   const parsed = schema.safeParse(body);
   return parsed.success ? parsed.data : raise("ROLLING", `the host's answer to ${route} cannot be read`);

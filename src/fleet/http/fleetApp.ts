@@ -221,7 +221,7 @@ export function fleetApp(rootOf: (env: Env) => Root): Hono<{ Bindings: Env }> {
     );
     const problem =
       methods.length > 0
-        ? problemOf("WRONG_METHOD", `${context.req.path} takes ${methods.join(", ")}`)
+        ? problemOf("WRONG_METHOD", `${context.req.path} takes ${methods.join(", ")}`, { methods })
         : problemOf("NO_ROUTE", context.req.path);
     return answerProblem(rootOf(context.env), context, requestIdOf(context.req.raw), { problem });
   });

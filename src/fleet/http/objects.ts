@@ -1,5 +1,5 @@
 // The Worker's way to the registry and the residents. What they refuse is their answer; an object that does not start or
-// is cut off is a part of the fleet that cannot be read, and never an error of the one who asked.
+// is cut off is a part of the fleet that cannot be read, and never an error of the one who asked. A defect of their code is one.
 
 import { REAL } from "#core/budgets.ts";
 import { problemIn, raise } from "#wire/errors.ts";
@@ -10,11 +10,20 @@ import { messageOf, within, type Env } from "../root.ts";
 const isReset = (error: unknown): boolean =>
   typeof error === "object" && error !== null && "retryable" in error && error.retryable === true;
 
+/**
+ * An error that only code makes: asking again would make it again. What the platform or a storage says of an object that is
+ * broken, reset or overloaded is a plain `Error`, or says so of itself.
+ */
+const isDefect = (error: unknown): boolean => {
+  if (!(error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError)) return false;
+  return !isReset(error) && !("overloaded" in error && error.overloaded === true);
+};
+
 async function heard<T>(part: string, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    if (problemIn(error) !== undefined) throw error;
+    if (problemIn(error) !== undefined || isDefect(error)) throw error;
     return raise(isReset(error) ? "ROLLING" : "UNREADABLE", `${part}: ${messageOf(error)}`);
   }
 }

@@ -48,7 +48,7 @@ const HANDLERS: Readonly<Record<Exclude<LedgerRouteName, "healthz">, Handler>> =
   progress: route(wire.progressBodySchema, (ledger, body) => ledger.progress(body)),
   output: route(wire.outputBodySchema, (ledger, body) => ledger.output(body)),
   heartbeat: route(wire.holderBodySchema, (ledger, { generation }) => ledger.heartbeat(generation)),
-  handOff: route(wire.holderBodySchema, (ledger, { generation }) => ledger.handOff(generation)),
+  handOff: route(wire.handOffBodySchema, (ledger, { generation, since }) => ledger.handOff(generation, since)),
   reclaim: route(wire.holderBodySchema, (ledger, { generation }) => ledger.reclaim(generation)),
   say: route(wire.ledgerMessageBodySchema, (ledger, body) => ledger.say(body)),
   end: ({ given, scope, ledger }) => {
@@ -129,7 +129,7 @@ export function ledgerApp(rootOf: (env: Env) => Root): Hono<{ Bindings: Env }> {
       .map(({ method }) => method);
     const problem =
       methods.length > 0
-        ? problemOf("WRONG_METHOD", `${context.req.path} takes ${methods.join(", ")}`)
+        ? problemOf("WRONG_METHOD", `${context.req.path} takes ${methods.join(", ")}`, { methods })
         : problemOf("NO_ROUTE", context.req.path);
     return answerProblem(rootOf(context.env), context, requestIdOf(context.req.raw), { problem });
   });
