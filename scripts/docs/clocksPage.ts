@@ -75,6 +75,7 @@ const LIMIT_SAYS: Readonly<Record<keyof typeof LIMIT, string>> = {
   imagesOnDisk: "images in a state folder; older ones go unless they are in use",
   logsOnDisk: "logs of agents in a state folder; older ones go once their container was removed",
   cards: "cards that the ledger keeps; older ones go",
+  wordsAtOnce: "cards, notes and tellings that a bot sends the ledger in one request",
   runTries: "how often a run is begun at most, each resume after a replaced container counted",
   rowsAPage: "rows of one page of the history or of receipts",
   kindsBytes: "bytes of all `kinds` of a configuration as JSON, which a bot is given in one variable",

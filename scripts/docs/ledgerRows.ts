@@ -44,9 +44,15 @@ export const LEDGER: readonly Kept[] = [
     clearer: "each new row, beyond the newest 50,000",
   },
   {
+    key: "table untold",
+    shape: "`run`: an ended ask of whose end no card tells",
+    writer: "the step that ends it",
+    clearer: "the card of its end; with its run's row",
+  },
+  {
     key: "table notes",
     shape: { file: "src/ledger/history.ts", schema: "noteSchema" },
-    writer: "`POST /notes`",
+    writer: "`POST /notes` and `/words`",
     clearer: "each new one of its run, beyond 200; with its run's row",
   },
   {
@@ -65,7 +71,7 @@ export const LEDGER: readonly Kept[] = [
   {
     key: "table cards",
     shape: { file: "src/ledger/cards.ts", schema: "cardRowSchema" },
-    writer: "`POST /cards`, where it changes anything",
+    writer: "`POST /cards` and `/words`, where it changes anything",
     clearer: "each new row, beyond the newest 10,000",
   },
   {

@@ -12,6 +12,7 @@ import * as errors from "#wire/errors.ts";
 import * as fleet from "#wire/fleet.ts";
 import * as host from "#wire/host.ts";
 import * as ledger from "#wire/ledger.ts";
+import * as ledgerWords from "#wire/ledgerWords.ts";
 import { LEDGER_ROUTES } from "#wire/ledgerRoutes.ts";
 import * as names from "#wire/names.ts";
 import { ROUTES, type Route, type RouteName } from "#wire/routes.ts";
@@ -119,7 +120,12 @@ const BOT: Table = {
     events: "Answer: `text/event-stream`; `id` is the card's number in the ledger. The data of each:",
   },
 };
-const LEDGER: Table = { mark: "ledger ", routes: LEDGER_ROUTES, schemas: { ...fleet, ...ledger }, streamed: {} };
+const LEDGER: Table = {
+  mark: "ledger ",
+  routes: LEDGER_ROUTES,
+  schemas: { ...fleet, ...ledger, ...ledgerWords },
+  streamed: {},
+};
 
 function shape(name: string, schema: z.ZodType): string {
   return `### ${name}\n\n${schemaTable(schema, "output", NAMED)}`;

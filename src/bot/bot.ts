@@ -3,6 +3,7 @@
 
 import { REAL } from "#core/budgets.ts";
 import type { Bearers } from "#node/tokens.ts";
+import type { HistoryQuery, LedgerRun } from "#wire/ledger.ts";
 import { botApp } from "./api/botApp.ts";
 import { Beat } from "./beat.ts";
 import { Cards } from "./cards.ts";
@@ -29,13 +30,24 @@ export interface Bot {
   readonly ended: Promise<void>;
 }
 
+/** Of whose end no card tells, the oldest first. */
+async function untoldEnds({ steady }: Desk): Promise<LedgerRun[]> {
+  const untold: LedgerRun[] = [];
+  for (let page: Partial<HistoryQuery> | null = { untold: "1" }; page !== null;) {
+    const query: Partial<HistoryQuery> = page;
+    const { runs, next } = await steady.do((ledger) => ledger.history(query));
+    const all = await Promise.all(runs.map(({ id }) => steady.do((ledger) => ledger.run(id))));
+    const found = all.filter(({ card }) => card?.state !== "ended");
+    untold.push(...found);
+    // An older ledger answers with all that has ended: behind a page that is told everything is.
+    page = next === null || found.length === 0 ? null : { ...query, before: next };
+  }
+  return untold.toReversed();
+}
+
 /** Ends that the last bot wrote and did not live to tell are told now. */
 async function tellEnds(desk: Desk): Promise<void> {
-  const { runs } = await desk.steady.do((ledger) => ledger.history({}));
-  for (const { id } of runs.toReversed()) {
-    const run = await desk.steady.do((ledger) => ledger.run(id));
-    if (run.card?.state !== "ended") tellEnd(desk, run);
-  }
+  for (const run of await untoldEnds(desk)) tellEnd(desk, run);
 }
 
 /** What the bots since this one held is free at once, as they are known to have ended; else it is by their ledger lease. */
@@ -62,7 +74,7 @@ export async function beginBot(parts: BotParts, bearers: Bearers, gone: number |
   const { number } = await steady
     .do((ledger) => ledger.begin(`bot ${parts.upload.build.commit}`))
     .then(({ generation }) => ({ number: generation }));
-  const outbox = new Outbox(steady, parts.log);
+  const outbox = new Outbox(steady, parts.log, number);
   const doors = new Doors(parts);
   const desk: Desk = {
     parts,
@@ -71,7 +83,7 @@ export async function beginBot(parts: BotParts, bearers: Bearers, gone: number |
     outbox,
     doors,
     runs: new Runs(),
-    cards: new Cards(outbox, number),
+    cards: new Cards(outbox),
     wakes: new Wakes(),
     told: new Map(),
     repositories: new Repositories(parts.fleet),

@@ -105,13 +105,11 @@ export function cardOfEntry(entry: EntryLine): CardEvent {
 /** The cards as they stand, and their way to everybody who follows them. */
 export class Cards {
   readonly #outbox: Outbox;
-  readonly #number: number;
   readonly #last = new Map<string, CardEvent>();
   readonly #listeners = new Set<(event: CardEvent) => void>();
 
-  constructor(outbox: Outbox, number: number) {
+  constructor(outbox: Outbox) {
     this.#outbox = outbox;
-    this.#number = number;
   }
 
   /** The newest card of an ask that has not ended, as far as this bot knows. */
@@ -138,11 +136,7 @@ export class Cards {
   tell(event: CardEvent): void {
     if (event.state === "ended") this.#last.delete(event.id);
     else this.#last.set(event.id, event);
-    const body = { id: event.id, generation: this.#number, event };
-    this.#outbox.post(
-      (ledger) => ledger.card(body),
-      () => this.#told(event),
-    );
+    this.#outbox.post({ word: "card", event }, () => this.#told(event));
   }
 
   /** Calls with each card once the ledger has it; answers how to stop that. */

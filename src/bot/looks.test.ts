@@ -134,7 +134,7 @@ test("a word about a record that cannot be read is said once and logged, and tho
   await world.clock.settle();
   unreadable(world, one.id);
   const { outbox } = living.bot.desk;
-  outbox.post((ledger) => ledger.told({ id: one.id, generation: 1, drainId: "deploy-1" }));
+  outbox.post({ word: "told", id: one.id, drainId: "deploy-1" });
   world.server.drain("deploy-1", 65, true);
   world.server.lift("person-1");
   await world.clock.settle();

@@ -9,6 +9,9 @@ import { problemIn, raise, TidegateError, type ErrorCode } from "#wire/errors.ts
 const AWAY: readonly ErrorCode[] = ["UNREACHABLE", "ROLLING", "UNREADABLE"];
 const NOT_OURS: readonly ErrorCode[] = ["FENCED", "RUN_NOT_HELD", "NO_SUCH_RUN", "RECORD_UNREADABLE"];
 
+/** Whether a refusal says that the run is not this bot's. */
+export const isNotOurs = (code: ErrorCode): boolean => NOT_OURS.includes(code);
+
 /** The run is not this bot's, or this bot is over: nothing more is done about it here, and nothing of it is ended. */
 export class NotOurs extends Error {
   override readonly name = "NotOurs";
@@ -67,7 +70,7 @@ export class Steady {
         if (!(error instanceof TidegateError)) throw error;
         const { code } = error.problem;
         if (code === "FENCED") onFenced();
-        if (NOT_OURS.includes(code)) throw new NotOurs(error.message, { cause: error });
+        if (isNotOurs(code)) throw new NotOurs(error.message, { cause: error });
         if (!isLedgerAway(error)) throw error;
       }
       await real.sleep(pause, over).catch(() => undefined);

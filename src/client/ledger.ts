@@ -57,6 +57,7 @@ import {
   type ToldBody,
 } from "#wire/ledger.ts";
 import { ledgerLookSchema, type LedgerLook } from "#wire/ledgerLook.ts";
+import { wordsAnswerSchema, type WordsAnswer, type WordsBody } from "#wire/ledgerWords.ts";
 import { LEDGER_ROUTES, type LedgerRouteName } from "#wire/ledgerRoutes.ts";
 import { queryOf } from "./query.ts";
 import { call, type Transport } from "./transport.ts";
@@ -87,6 +88,8 @@ export interface LedgerClient {
   end(body: EndBody): Promise<EndAnswer>;
   note(body: NoteBody): Promise<Done>;
   told(body: ToldBody): Promise<Done>;
+  /** Cards, notes and tellings in order, each judged alone; an older ledger has no such route. */
+  words(body: WordsBody): Promise<WordsAnswer>;
   /** Everything that has not ended, each whole: too much for one answer where long asks are many. */
   entries(): Promise<LedgerEntries>;
   /** The same, each as one line. */
@@ -122,6 +125,7 @@ export function ledgerClient(transport: Transport): LedgerClient {
     end: (body) => post("end", endAnswerSchema, body),
     note: (body) => post("note", doneSchema, body),
     told: (body) => post("told", doneSchema, body),
+    words: (body) => post("words", wordsAnswerSchema, body),
     entries: () => get("entries", entriesSchema, {}),
     look: () => get("entries", ledgerLookSchema, { brief: 1 }),
     history: (query = {}) => get("history", historySchema, query),

@@ -25,9 +25,10 @@ import {
 } from "#core/ledger.ts";
 import { PROTOCOL } from "#core/preflight.ts";
 import type { Instant } from "#core/time.ts";
-import { raise } from "#wire/errors.ts";
+import { problemIn, raise } from "#wire/errors.ts";
 import * as wire from "#wire/ledger.ts";
 import type { LedgerLook } from "#wire/ledgerLook.ts";
+import { wordsBodySchema, type Word, type WordsAnswer, type WordsBody } from "#wire/ledgerWords.ts";
 import * as answers from "#wire/ledgerAnswers.ts";
 import { parseWith } from "#wire/parse.ts";
 import type { Health } from "#wire/fleet.ts";
@@ -64,6 +65,7 @@ export class LedgerInMemory implements LedgerClient {
   readonly #notes = new Map<string, wire.Note[]>();
   readonly #outputs = new Map<string, number[]>();
   readonly #cards: wire.KeptCard[] = [];
+  readonly #untold = new Set<string>();
   readonly #receipts = new Map<string, wire.KeptReceipt>();
 
   constructor(clock: () => Instant) {
@@ -104,6 +106,7 @@ export class LedgerInMemory implements LedgerClient {
   #bury(entry: Entry, { verdict, leftId, writeUp }: answers.RunEnd): void {
     const row = answers.endedRowOf(entry, { n: this.#ended.length + 1, endedAt: this.#clock(), verdict, leftId });
     this.#ended.push({ row, entry, writeUp });
+    this.#untold.add(entry.ask.id);
     for (const key of [entry.ask.key, ...entry.messages.map((one) => one.key)]) this.#keys.set(key, entry.ask.id);
   }
 
@@ -222,6 +225,23 @@ export class LedgerInMemory implements LedgerClient {
     if (entryOf(this.#store, id) === undefined && this.#endedOf(id) === undefined) raise("NO_SUCH_RUN", id);
   }
 
+  async words(body: WordsBody): Promise<WordsAnswer> {
+    const { generation, words } = this.#write(wordsBodySchema, body);
+    const refused: WordsAnswer["refused"] = [];
+    for (const [at, said] of words.entries())
+      await this.#word(said, generation).catch((error: unknown) => {
+        const problem = problemIn(error);
+        if (problem === undefined) throw error;
+        refused.push({ at, problem });
+      });
+    return { now: this.#clock(), refused };
+  }
+
+  async #word(said: Word, generation: number): Promise<unknown> {
+    if (said.word === "card") return this.card({ id: said.event.id, generation, event: said.event });
+    return said.word === "note" ? this.note({ ...said, generation }) : this.told({ ...said, generation });
+  }
+
   async entries(): Promise<wire.LedgerEntries> {
     const { generation, entries } = this.#store;
     const inOrder = entries.toSorted((a, b) => a.place - b.place);
@@ -234,12 +254,13 @@ export class LedgerInMemory implements LedgerClient {
   }
 
   async history(query: Partial<wire.HistoryQuery> = {}): Promise<wire.History> {
-    const { before, limit, resource, thread } = parsed(wire.historyQuerySchema, query);
+    const { before, limit, resource, thread, untold } = parsed(wire.historyQuerySchema, query);
     const fits = this.#ended
       .map(({ row }) => row)
       .filter((row) => before === undefined || row.n < before)
       .filter((row) => resource === undefined || row.resource === resource)
       .filter((row) => thread === undefined || row.threadKey === thread)
+      .filter((row) => untold === undefined || this.#untold.has(row.id))
       .toReversed();
     const runs = fits.slice(0, limit);
     return { now: this.#clock(), runs, next: fits.length > limit ? (runs.at(-1)?.n ?? null) : null };
@@ -279,6 +300,9 @@ export class LedgerInMemory implements LedgerClient {
     const { id, event } = this.#write(wire.cardBodySchema, body);
     this.#refuseUnknown(id);
     const newest = this.#cardOf(id);
+    const isOver = entryOf(this.#store, id) === undefined;
+    if (isOver && event.state !== "ended") return { now: this.#clock(), n: newest?.n ?? 0 };
+    if (isOver) this.#untold.delete(id);
     if (newest !== undefined && answers.isSameCard(newest.event, event)) return { now: this.#clock(), n: newest.n };
     const n = (this.#cards.at(-1)?.n ?? 0) + 1;
     this.#cards.push({ n, event });

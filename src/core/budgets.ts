@@ -100,6 +100,8 @@ export const LIMIT = {
   logsOnDisk: 20,
   /** Cards in the ledger; who follows them resumes within these. */
   cards: 10_000,
+  /** Cards, notes and tellings that a bot sends in one request. */
+  wordsAtOnce: 100,
   /** How often a run is begun at most: the first time, and each resume after its container was replaced. */
   runTries: 5,
   rowsAPage: 200,

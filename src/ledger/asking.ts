@@ -1,11 +1,10 @@
 // Asks: admitted with their run's row, or queued, each under a key that is known for as long as the history is kept.
 
-import { askStep, dispatchStep, messageStep, returnStep, entryOf, generationStep, toldStep } from "#core/ledger.ts";
+import { askStep, dispatchStep, messageStep, returnStep, entryOf, generationStep } from "#core/ledger.ts";
 import { raise } from "#wire/errors.ts";
 import type {
   DispatchAnswer,
   DispatchBody,
-  Done,
   GenerationAnswer,
   LedgerAskAnswer,
   LedgerAskBody,
@@ -13,7 +12,6 @@ import type {
   LedgerMessageBody,
   ReturnAnswer,
   ReturnBody,
-  ToldBody,
 } from "#wire/ledger.ts";
 import {
   askAnswerOf,
@@ -73,14 +71,5 @@ export function say(ledger: Ledger, { id, generation, ...said }: LedgerMessageBo
     const step = messageStep(store, id, said, now);
     if (step.found.kind === "ended") bury(ledger, step.found.entry, STOPPED_WAITING, now);
     return { store: step.store, found: messageAnswerOf(step.found, now) };
-  });
-}
-
-/** What an ask waits for was told to it under this drain; one that has ended meanwhile is told nothing any more. */
-export function told(ledger: Ledger, { id, generation, drainId }: ToldBody): Done {
-  return botStep(ledger, generation, (store, now) => {
-    refuseUnreadable(ledger, id);
-    if (entryOf(store, id) === undefined && !ledger.history.has(id)) raise("NO_SUCH_RUN", id);
-    return { store: toldStep(store, id, drainId), found: { now } };
   });
 }

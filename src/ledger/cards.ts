@@ -16,6 +16,8 @@ export interface Cards {
   add(event: CardEvent, at: Instant): number;
   /** The newest card of a run. */
   of(id: string): CardEvent | null;
+  /** Its number; 0 where there is none. */
+  newest(id: string): number;
   /** A page in order: from after a number on, else the newest. One that cannot be read is left out. */
   page(query: CardQuery): KeptCard[];
 }
@@ -55,6 +57,7 @@ export function cardsOf(sql: SqlStorage): Cards {
   return {
     add: (event, at) => add(sql, event, at),
     of: (id) => newestOf(sql, id)?.event ?? null,
+    newest: (id) => newestOf(sql, id)?.n ?? 0,
     page: (query) => page(sql, query),
   };
 }

@@ -49,6 +49,8 @@ export interface History {
   byKey(key: string): string | undefined;
   /** One page, newest first; a row that cannot be read is left out. `next` is null on the last one. */
   page(query: HistoryQuery): { readonly runs: EndedRow[]; readonly next: number | null };
+  /** The card of its end is told. */
+  told(id: string): void;
   note(note: Omit<NoteBody, "generation">, at: Instant): void;
   notes(id: string): Note[];
 }
@@ -63,12 +65,14 @@ const TABLES = [
   `CREATE TABLE IF NOT EXISTS notes (n INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, at INTEGER NOT NULL,
    kind TEXT NOT NULL, text TEXT NOT NULL, ms INTEGER)`,
   "CREATE INDEX IF NOT EXISTS notesOfRun ON notes (run, n)",
+  "CREATE TABLE IF NOT EXISTS untold (run TEXT PRIMARY KEY)",
 ];
 
 /** Lets go what is past the limits. */
 function prune(sql: SqlStorage): void {
   const gone = "SELECT max(n) FROM runs";
   sql.exec(`DELETE FROM notes WHERE run IN (SELECT id FROM runs WHERE n <= (${gone}) - ?)`, LIMIT.historyRuns);
+  sql.exec(`DELETE FROM untold WHERE run IN (SELECT id FROM runs WHERE n <= (${gone}) - ?)`, LIMIT.historyRuns);
   sql.exec(`DELETE FROM runs WHERE n <= (${gone}) - ?`, LIMIT.historyRuns);
   sql.exec("DELETE FROM keys WHERE n <= (SELECT max(n) FROM keys) - ?", LIMIT.endedKeys);
 }
@@ -86,19 +90,21 @@ function add(sql: SqlStorage, entry: Entry, { verdict, leftId, writeUp }: RunEnd
     leftId,
     writeUp,
   );
+  sql.exec("INSERT OR IGNORE INTO untold (run) VALUES (?)", id);
   for (const one of [key, ...entry.messages.map((message) => message.key)])
     sql.exec("INSERT OR IGNORE INTO keys (key, id) VALUES (?,?)", one, id);
   prune(sql);
 }
 
-function page(sql: SqlStorage, { before, limit, resource, thread }: HistoryQuery): ReturnType<History["page"]> {
+function page(sql: SqlStorage, { before, limit, resource, thread, untold }: HistoryQuery): ReturnType<History["page"]> {
   const given = [
     ["n < ?", before],
     ["resource = ?", resource],
     ["threadKey = ?", thread],
   ] as const;
   const wanted = given.filter(([, value]) => value !== undefined);
-  const where = wanted.length === 0 ? "" : `WHERE ${wanted.map(([words]) => words).join(" AND ")}`;
+  const words = [...wanted.map(([said]) => said), ...(untold === undefined ? [] : ["id IN (SELECT run FROM untold)"])];
+  const where = words.length === 0 ? "" : `WHERE ${words.join(" AND ")}`;
   const rows = sql.exec(
     `SELECT ${COLUMNS} FROM runs ${where} ORDER BY n DESC LIMIT ?`,
     ...wanted.flatMap(([, value]) => value ?? []),
@@ -130,6 +136,7 @@ export function historyOf(sql: SqlStorage): History {
     },
     byKey: (key) => ids.parse(sql.exec("SELECT id FROM keys WHERE key = ?", key).toArray())[0]?.id,
     page: (query) => page(sql, query),
+    told: (id) => void sql.exec("DELETE FROM untold WHERE run = ?", id),
     note({ id, kind, text, ms }, at) {
       sql.exec(
         `INSERT INTO notes (run, at, kind, text, ms) SELECT ?1, ?2, ?3, ?4, ?5

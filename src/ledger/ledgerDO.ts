@@ -4,6 +4,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { Scope } from "#core/scopes.ts";
 import type * as wire from "#wire/ledger.ts";
 import type { LedgerLook } from "#wire/ledgerLook.ts";
+import type { WordsAnswer, WordsBody } from "#wire/ledgerWords.ts";
 import * as asking from "./asking.ts";
 import { cardsOf } from "./cards.ts";
 import { historyOf } from "./history.ts";
@@ -93,7 +94,11 @@ export class LedgerDO extends DurableObject<Env> implements LedgerPort {
   }
 
   told(body: wire.ToldBody): Answer<wire.Done> {
-    return this.#answer((ledger) => asking.told(ledger, body));
+    return this.#answer((ledger) => running.told(ledger, body));
+  }
+
+  words(body: WordsBody): Answer<WordsAnswer> {
+    return this.#answer((ledger) => running.words(ledger, body));
   }
 
   entries(): Answer<wire.LedgerEntries> {

@@ -6,6 +6,7 @@ import type { Result } from "#core/result.ts";
 import type { Problem } from "#wire/errors.ts";
 import type * as wire from "#wire/ledger.ts";
 import type { LedgerLook } from "#wire/ledgerLook.ts";
+import type { WordsAnswer, WordsBody } from "#wire/ledgerWords.ts";
 import type { Env } from "./root.ts";
 
 /** An answer, or what refuses the request. */
@@ -26,6 +27,7 @@ export interface LedgerPort {
   end(body: wire.EndBody, scope: Scope): Answer<wire.EndAnswer>;
   note(body: wire.NoteBody): Answer<wire.Done>;
   told(body: wire.ToldBody): Answer<wire.Done>;
+  words(body: WordsBody): Answer<WordsAnswer>;
   entries(): Answer<wire.LedgerEntries>;
   look(): Answer<LedgerLook>;
   history(query: wire.HistoryQuery): Answer<wire.History>;

@@ -8,7 +8,9 @@ import {
   heartbeatStep,
   progressStep,
   reclaimStep,
+  toldStep,
   withoutEntry,
+  type LedgerStore,
 } from "#core/ledger.ts";
 import { raise } from "#wire/errors.ts";
 import type {
@@ -24,9 +26,11 @@ import type {
   OutputBody,
   ProgressBody,
   ReclaimAnswer,
+  ToldBody,
 } from "#wire/ledger.ts";
-import { appendOf, keptOutputOf, refuseTaken, refuseUnheld, refuseUnsaid } from "#wire/ledgerAnswers.ts";
-import { botStep, bury, refuseUnreadable, type Ledger } from "./ledgerParts.ts";
+import type { Word, WordsAnswer, WordsBody } from "#wire/ledgerWords.ts";
+import { appendOf, keptOutputOf, refuseFenced, refuseTaken, refuseUnheld, refuseUnsaid } from "#wire/ledgerAnswers.ts";
+import { answered, botStep, bury, refuseUnreadable, type Ledger } from "./ledgerParts.ts";
 
 /** Notes how far a run is. */
 export function progress(ledger: Ledger, { id, generation, ...said }: ProgressBody): EntryAnswer {
@@ -110,19 +114,56 @@ export function end(ledger: Ledger, body: EndBody, scope: Scope): EndAnswer {
   });
 }
 
+function refuseUnknown(ledger: Ledger, store: LedgerStore, id: string): void {
+  if (entryOf(store, id) === undefined && !ledger.history.has(id)) raise("NO_SUCH_RUN", id);
+}
+
 /** A remark on a run, live or ended. */
 export function note(ledger: Ledger, { generation, ...said }: NoteBody): Done {
   return botStep(ledger, generation, (store, now) => {
-    if (entryOf(store, said.id) === undefined && !ledger.history.has(said.id)) raise("NO_SUCH_RUN", said.id);
+    refuseUnknown(ledger, store, said.id);
     ledger.history.note(said, now);
     return { store, found: { now } };
   });
 }
 
-/** The card of an ask changes, live or ended. */
+/** The card of an ask changes, live or ended. What comes late, behind its end, changes nothing: the end stays its newest. */
 export function card(ledger: Ledger, { id, generation, event }: CardBody): CardAnswer {
   return botStep(ledger, generation, (store, now) => {
-    if (entryOf(store, id) === undefined && !ledger.history.has(id)) raise("NO_SUCH_RUN", id);
+    refuseUnknown(ledger, store, id);
+    const isOver = entryOf(store, id) === undefined;
+    if (isOver && event.state !== "ended") return { store, found: { now, n: ledger.cards.newest(id) } };
+    if (isOver) ledger.history.told(id);
     return { store, found: { now, n: ledger.cards.add(event, now) } };
   });
+}
+
+/** What an ask waits for was told to it under this drain; one that has ended meanwhile is told nothing any more. */
+export function told(ledger: Ledger, { id, generation, drainId }: ToldBody): Done {
+  return botStep(ledger, generation, (store, now) => {
+    refuseUnreadable(ledger, id);
+    refuseUnknown(ledger, store, id);
+    return { store: toldStep(store, id, drainId), found: { now } };
+  });
+}
+
+function word(ledger: Ledger, generation: number, said: Word): void {
+  switch (said.word) {
+    case "card":
+      return void card(ledger, { id: said.event.id, generation, event: said.event });
+    case "note":
+      return void note(ledger, { ...said, generation });
+    case "told":
+      return void told(ledger, { ...said, generation });
+  }
+}
+
+/** Many words at once: what one is refused with says nothing of the others. */
+export function words(ledger: Ledger, { generation, words: all }: WordsBody): WordsAnswer {
+  refuseFenced(ledger.entries.now(), generation);
+  const refused = all.flatMap((said, at) => {
+    const heard = answered(ledger, () => word(ledger, generation, said));
+    return heard.ok ? [] : [{ at, problem: heard.error }];
+  });
+  return { now: ledger.root.now(), refused };
 }

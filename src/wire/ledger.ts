@@ -344,6 +344,7 @@ export const historyQuerySchema = z.object({
   limit,
   resource: resourceSchema.optional(),
   thread: threadKeySchema.optional(),
+  untold: z.enum(["1"], "must be 1").optional(),
 });
 export type HistoryQuery = z.infer<typeof historyQuerySchema>;
 export const historySchema = z.object({ now, runs: z.array(endedRowSchema), next: z.number().nullable() });

@@ -117,6 +117,14 @@ export const LEDGER_ROUTES = {
     answers: "doneSchema",
     says: "What an ask waits for was told to it under this drain, so that it is told once.",
   },
+  words: {
+    method: "POST",
+    path: "/words",
+    scopes: ["operator"],
+    body: "wordsBodySchema",
+    answers: "wordsAnswerSchema",
+    says: "Many cards, notes and tellings at once, in order, each judged as at its own route; answers which were refused.",
+  },
   entries: {
     method: "GET",
     path: "/entries",
@@ -131,7 +139,7 @@ export const LEDGER_ROUTES = {
     scopes: ["read", "operator"],
     body: null,
     answers: "historySchema",
-    says: "What has ended, newest first. `?before=`, `?limit=`, `?resource=`, `?thread=`.",
+    says: "What has ended, newest first. `?before=`, `?limit=`, `?resource=`, `?thread=`; `?untold=1`: those of whose end no card tells.",
   },
   run: {
     method: "GET",

@@ -84,4 +84,67 @@ export const CARDS: Contract = {
     await stand.ledger.begin("another bot");
     assert.equal(await codeOf(told(at, cardOf())), "FENCED");
   },
+
+  "a card that comes late, behind the end, changes nothing": async (at) => {
+    const { stand, bot } = at;
+    await bot.admitted(askOf(1));
+    assert.equal((await told(at, cardOf())).n, 1);
+    await bot.end(id);
+    assert.equal((await told(at, cardOf({ state: "running", cause: null }))).n, 1);
+    const over = cardOf({ state: "ended", cause: null, verdict: FINISHED });
+    const { n } = await told(at, over);
+    assert.equal((await told(at, cardOf({ position: 2 }))).n, n);
+    assert.deepEqual((await stand.ledger.run(id)).card, over);
+  },
+
+  "of whose end no card tells is in the history's untold pages, whoever ended it": async (at) => {
+    const { stand, bot } = at;
+    for (const n of [1, 2, 3]) await bot.ask(askOf(n), n !== 3);
+    await bot.end(id);
+    await bot.end(askOf(2).id);
+    await bot.say(askOf(3).id, "stop-3", "stop");
+    const untold = async (more: object = {}): Promise<string[]> =>
+      (await stand.ledger.history({ untold: "1", ...more })).runs.map((row) => row.id);
+    assert.deepEqual(await untold(), [askOf(3).id, askOf(2).id, id]);
+    const first = await stand.ledger.history({ untold: "1", limit: 2 });
+    assert.deepEqual(await untold({ before: first.next }), [id]);
+    const over = { state: "ended", cause: null, verdict: FINISHED } as const;
+    await told(at, cardOf({ ...over, id: askOf(2).id, threadKey: askOf(2).threadKey }));
+    await told(at, cardOf());
+    assert.deepEqual(await untold(), [askOf(3).id, id]);
+    await stand.restart();
+    assert.deepEqual(await untold({ resource: askOf(3).resource }), [askOf(3).id, id]);
+    await told(at, cardOf(over));
+    await told(at, cardOf({ ...over, id: askOf(3).id, threadKey: askOf(3).threadKey }));
+    assert.deepEqual(await untold(), []);
+    assert.equal((await stand.ledger.history()).runs.length, 3);
+  },
+
+  "many words are heard in order, each judged as alone, and none of a bot that was replaced": async ({
+    stand,
+    bot,
+  }) => {
+    const { generation } = bot;
+    await bot.ask(askOf(1), false);
+    const noted = { word: "note", id, kind: "drain_wait", text: "waited", ms: 5 } as const;
+    const words = [
+      { word: "card", event: cardOf() },
+      { word: "told", id: "nobody-known", drainId: "drain-1" },
+      { word: "card", event: cardOf({ position: 2 }) },
+      noted,
+      noted,
+      { word: "told", id, drainId: "drain-1" },
+    ] as const;
+    const { refused } = await stand.ledger.words({ generation, words: [...words] });
+    assert.deepEqual(
+      refused.map(({ at, problem }) => [at, problem.code]),
+      [[1, "NO_SUCH_RUN"]],
+    );
+    const run = await stand.ledger.run(id);
+    assert.deepEqual([run.card?.position, run.notes.length, run.entry.toldOf], [2, 1, "drain-1"]);
+    const tooMany = Array.from({ length: LIMIT.wordsAtOnce + 1 }, () => noted);
+    assert.equal((await refusal(stand.ledger.words({ generation, words: tooMany }))).field, "words");
+    await stand.ledger.begin("another bot");
+    assert.equal(await codeOf(stand.ledger.words({ generation, words: [noted] })), "FENCED");
+  },
 };

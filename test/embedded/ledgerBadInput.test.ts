@@ -68,6 +68,7 @@ const bodies: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "/end": { ...run, verdict, leftId: "left-000001", writeUp: "" },
   "/notes": { ...run, kind: "drain_wait", text: "waited", ms: 5 },
   "/told": { ...run, drainId: "drain-1" },
+  "/words": { generation: 1, words: [{ word: "told", id: run.id, drainId: "drain-1" }] },
   "/receipts": { receipt: { drainId: "drain-1" } },
 };
 
@@ -105,6 +106,7 @@ const wrong: readonly (readonly [path: string, field: string, value: unknown])[]
   ["/notes", "text", "x".repeat(LIMIT.noteChars + 1)],
   ["/notes", "ms", -5],
   ["/told", "drainId", ""],
+  ["/words", "words", []],
   ["/receipts", "receipt", "deployed"],
   ["/receipts", "receipt.drainId", { drainId: "a b c d e f" }],
 ];

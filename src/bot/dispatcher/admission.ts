@@ -45,7 +45,7 @@ export function tellQueued(
   entry: EntryLine,
   wait: { readonly closed: Closed | null; readonly behind: "thread" | "queue"; readonly position: number },
 ): void {
-  const { cards, outbox, number, told } = desk;
+  const { cards, outbox, told } = desk;
   const { id } = entry.ask;
   const tells = toldOf(wait);
   const { drainId } = tells;
@@ -56,8 +56,7 @@ export function tellQueued(
   told.set(id, tells);
   if (isKnown && (last === undefined || last.state === "queued")) return;
   cards.tell(cardOfWait(desk, entry, wait));
-  if (drainId !== null && said?.drainId !== drainId)
-    outbox.post((ledger) => ledger.told({ id, generation: number, drainId }));
+  if (drainId !== null && said?.drainId !== drainId) outbox.post({ word: "told", id, drainId });
 }
 
 /** Asks the ledger. The door is read in the very step in which the question leaves, and the caller counts it as in flight. */

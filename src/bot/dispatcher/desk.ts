@@ -40,5 +40,5 @@ export function note(
   said: { readonly text: string; readonly ms: number | null },
 ): void {
   const text = desk.parts.secrets.mask(said.text).slice(0, LIMIT.noteChars);
-  desk.outbox.post((ledger) => ledger.note({ id, generation: desk.number, kind, text, ms: said.ms }));
+  desk.outbox.post({ word: "note", id, kind, text, ms: said.ms });
 }

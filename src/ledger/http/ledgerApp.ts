@@ -7,6 +7,7 @@ import type { Scope } from "#core/scopes.ts";
 import { problemIn, problemOf, raise } from "#wire/errors.ts";
 import * as wire from "#wire/ledger.ts";
 import { entriesQuerySchema } from "#wire/ledgerLook.ts";
+import { wordsBodySchema } from "#wire/ledgerWords.ts";
 import { LEDGER_ROUTES, LEDGER_ROUTE_NAMES, type LedgerRouteName } from "#wire/ledgerRoutes.ts";
 import { parseWith } from "#wire/parse.ts";
 import { ledgerOf, type Answer, type LedgerPort } from "../port.ts";
@@ -57,6 +58,7 @@ const HANDLERS: Readonly<Record<Exclude<LedgerRouteName, "healthz">, Handler>> =
   },
   note: route(wire.noteBodySchema, (ledger, body) => ledger.note(body)),
   told: route(wire.toldBodySchema, (ledger, body) => ledger.told(body)),
+  words: route(wordsBodySchema, (ledger, body) => ledger.words(body)),
   entries: ({ given, ledger }) => {
     const { brief } = parsed(entriesQuerySchema, given);
     return brief === undefined ? ledger((port) => port.entries()) : ledger((port) => port.look());
