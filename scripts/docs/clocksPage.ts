@@ -93,6 +93,7 @@ const REAL_SAYS: Readonly<Record<keyof typeof REAL, string>> = {
   leaveMs: "how long a bot that ends waits for what it is about, and as long again for its hand-off",
   sealAskMs: "one resident's answer to a seal or a fresh look",
   processGoneMs: "for a killed process to be gone",
+  logLookMs: "between two looks whether a log has grown large",
   silentMs: "a bot that answers nobody for this long is ended and replaced",
   startMs: "for workerd or a container to answer",
   cycleMs: "a resident's answer while it restarts its container",

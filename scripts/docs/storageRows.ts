@@ -192,12 +192,17 @@ export const STATE: readonly Kept[] = [
     writer: "the container's start",
     clearer: "offboarding",
   },
-  { key: "log/supervisor.log", shape: "JSON lines", writer: "the supervisor", clearer: "past 16 MiB it becomes `.1`" },
+  {
+    key: "log/supervisor.log",
+    shape: "JSON lines",
+    writer: "the supervisor",
+    clearer: "past 16 MiB it is set aside as `.1`, within a minute",
+  },
   {
     key: "log/workerd.log",
     shape: "JSON lines of the fleet Worker",
     writer: "workerd",
-    clearer: "as above, at the next start",
+    clearer: "as above",
   },
   {
     key: "ledger/",
@@ -211,7 +216,7 @@ export const STATE: readonly Kept[] = [
     key: "log/agent-<…>.log",
     shape: "JSON lines of one container's agent",
     writer: "the agent",
-    clearer: "as above, at the next start; pruning: beyond the newest 20, once its container has no folder any more",
+    clearer: "as above; pruning: beyond the newest 20, once its container has no folder any more",
   },
   {
     key: "deploys/<…>.json",

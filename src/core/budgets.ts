@@ -128,6 +128,7 @@ export const REAL = {
   processGoneMs: 10 * SECOND,
   /** A bot that answers nobody for this long, look after look, is ended and replaced. */
   silentMs: 60 * SECOND,
+  logLookMs: 60 * SECOND,
   startMs: 20 * SECOND,
   /** How long a resident may take to answer while it restarts its container. */
   cycleMs: 40 * SECOND,

@@ -9,7 +9,6 @@ import * as z from "zod";
 import { REAL } from "#core/budgets.ts";
 import { Failure } from "#node/failure.ts";
 import { tailOf } from "#node/files.ts";
-import { rotateLog } from "#node/log.ts";
 import { identityOf, isSameProcess, killExactly, sendSignal, waitGone } from "#node/processes.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
 import type { BotSettings, ProcessId } from "#wire/host.ts";
@@ -51,9 +50,7 @@ function hasSetpriv(path: string): boolean {
 
 function spawnBot({ paths, settings, env }: BotAsk): ChildProcess {
   mkdirSync(paths.log, { recursive: true, mode: 0o700 });
-  const logFile = join(paths.log, "bot.log");
-  rotateLog(logFile);
-  const log = openSync(logFile, "a", 0o600);
+  const log = openSync(join(paths.log, "bot.log"), "a", 0o600);
   const words = [process.execPath, bundleFile(paths, settings.build.bundle)];
   if (hasSetpriv(env["PATH"] ?? "")) words.unshift("setpriv", "--pdeathsig", "KILL");
   const [command = "", ...args] = words;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { LIMIT, REAL } from "#core/budgets.ts";
 import { Failure, wordsOf } from "#node/failure.ts";
 import { readJsonFile, removeFile, tailOf } from "#node/files.ts";
-import { logOf, rotateLog } from "#node/log.ts";
+import { logOf } from "#node/log.ts";
 import { identityOf, isSameProcess, waitUntil } from "#node/processes.ts";
 import { stackIdOf, type StatePaths } from "#node/stateFolder.ts";
 import { newSecret } from "#node/tokens.ts";
@@ -330,7 +330,6 @@ export class ContainerHost {
     const folder = imageFolder(paths, image.id);
     const mounts = { state: paths.state, data: files.data, image: folder, handover: files.handover };
     const { command, args } = containerCommand(isolation, mounts, [process.execPath, join(folder, "agent.mjs")]);
-    rotateLog(files.log);
     const log = openSync(files.log, "a", 0o600);
     const child = spawn(command, args, {
       cwd: files.data,

@@ -9,7 +9,7 @@ import { readConfig } from "#node/config.ts";
 import { Failure, wordsOf } from "#node/failure.ts";
 import { removeFile, writeJsonFile } from "#node/files.ts";
 import { openHost } from "#node/httpServer.ts";
-import { logOf, openLog } from "#node/log.ts";
+import { logOf, openLog, setLogsAside } from "#node/log.ts";
 import { identityOf } from "#node/processes.ts";
 import { pathsOf, type StatePaths } from "#node/stateFolder.ts";
 import { readSupervisorFile } from "#node/supervisorFile.ts";
@@ -329,6 +329,9 @@ export async function startSupervisor(options: SupervisorOptions): Promise<Super
   const undo: Undo = { steps: [() => held.lock.release()] };
   try {
     undo.steps.unshift(await openLog({ file: join(paths.log, "supervisor.log"), level: options.env["TIDEGATE_LOG"] }));
+    setLogsAside(paths.log);
+    const aside = setInterval(() => setLogsAside(paths.log), REAL.logLookMs);
+    undo.steps.push(() => clearInterval(aside));
     const { running, adoption } = await makeFrame(options, paths, held, undo);
     options.prepare?.();
     const building = { progress: options.progress, signal: options.signal, env: options.env };

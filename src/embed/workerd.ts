@@ -12,7 +12,6 @@ import * as z from "zod";
 import { REAL } from "#core/budgets.ts";
 import { Failure, wordsOf } from "#node/failure.ts";
 import { tailOf, writeFileWhole } from "#node/files.ts";
-import { rotateLog } from "#node/log.ts";
 import { identityOf, isSameProcess, killExactly, waitGone, waitUntil } from "#node/processes.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
 import type { ProcessId, Settings } from "#wire/host.ts";
@@ -114,9 +113,7 @@ function spawnWorkerd(ask: WorkerdAsk): ChildProcess {
   const secretNames = Object.keys(ask.secrets);
   const plan = { worker, boot: randomUUID(), bundleFile: embedded, storage: paths.storage, settings, secretNames };
   writeFileWhole(config, workerdConfig(plan));
-  const logFile = logOf(ask);
-  rotateLog(logFile);
-  const log = openSync(logFile, "a", 0o600);
+  const log = openSync(logOf(ask), "a", 0o600);
   const { command, args } = commandOf(ask, config);
   const env = { PATH: ask.path, TZ: "UTC", ...ask.secrets };
   // A group of its own: a terminal's Ctrl-C goes to the supervisor's whole group, and it is the supervisor who decides.

@@ -1,10 +1,10 @@
 // One JSON line an event, in a file: the same form from every process of a stack. A log that cannot be written stops nobody.
 
-import { closeSync, mkdirSync, openSync, renameSync, statSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { closeSync, copyFileSync, mkdirSync, openSync, readdirSync, statSync, truncateSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { configure, dispose, getJsonLinesFormatter, getLogger, type Logger, type LogLevel } from "@logtape/logtape";
 
-const ROTATE_BYTES = 16 * 1024 * 1024;
+const ASIDE_BYTES = 16 * 1024 * 1024;
 const LEVELS: readonly LogLevel[] = ["trace", "debug", "info", "warning", "error", "fatal"];
 
 /** Where and how much this process logs. */
@@ -14,19 +14,35 @@ export interface LogSetting {
   readonly level: string | undefined;
 }
 
-/** Moves a log that has grown large aside, so that a folder keeps at most two of each. */
-export function rotateLog(file: string): void {
+/** None of a folder that is not there: somebody took the state away from under a stack that runs. */
+function logsIn(folder: string): string[] {
   try {
-    if (statSync(file).size > ROTATE_BYTES) renameSync(file, `${file}.1`);
+    return readdirSync(folder).filter((name) => name.endsWith(".log"));
   } catch {
-    // A log that is not there yet needs no rotation.
+    return [];
+  }
+}
+
+/**
+ * Sets aside each log of a folder that has grown large, so that the folder keeps at most two of each. It is copied and then
+ * emptied: whoever writes it appends, and goes on at its beginning. What is written between the two is in neither.
+ */
+export function setLogsAside(folder: string): void {
+  for (const name of logsIn(folder)) {
+    const file = join(folder, name);
+    try {
+      if (statSync(file).size <= ASIDE_BYTES) continue;
+      copyFileSync(file, `${file}.1`);
+      truncateSync(file);
+    } catch {
+      // One that went meanwhile, or a disk that is full: it is looked at again.
+    }
   }
 }
 
 /** Sets up this process's log and answers its closer. To be called once, at a composition root. */
 export async function openLog(setting: LogSetting): Promise<() => Promise<void>> {
   mkdirSync(dirname(setting.file), { recursive: true, mode: 0o700 });
-  rotateLog(setting.file);
   const descriptor = openSync(setting.file, "a", 0o600);
   const format = getJsonLinesFormatter({ properties: "flatten" });
   const lowestLevel = LEVELS.find((level) => level === setting.level) ?? "info";

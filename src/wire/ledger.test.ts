@@ -8,9 +8,10 @@ import type { Ask, Entry } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
 import * as fleet from "./fleet.ts";
 import * as ledger from "./ledger.ts";
+import * as ledgerWords from "./ledgerWords.ts";
 import { LEDGER_ROUTE_NAMES, LEDGER_ROUTES } from "./ledgerRoutes.ts";
 
-const schemas: Readonly<Record<string, unknown>> = { ...fleet, ...ledger };
+const schemas: Readonly<Record<string, unknown>> = { ...fleet, ...ledger, ...ledgerWords };
 
 test("each route has a path of its own for its method, names schemas that there are, and only health is public", () => {
   const doors = LEDGER_ROUTE_NAMES.map((name) => `${LEDGER_ROUTES[name].method} ${LEDGER_ROUTES[name].path}`);

@@ -10,11 +10,11 @@ import {
   type ReleaseFact,
 } from "#core/release.ts";
 import { endStep } from "#core/resident.ts";
-import { CLOCK } from "#core/budgets.ts";
+import { CLOCK, REAL } from "#core/budgets.ts";
 import type { Work } from "#wire/attach.ts";
 import { raise } from "#wire/errors.ts";
 import { registryOf } from "../ports.ts";
-import { messageOf } from "../root.ts";
+import { messageOf, within } from "../root.ts";
 import { cycleLater } from "./cycle.ts";
 import { agentOf, arm, flushed, takeBack, type Resident } from "./resident.ts";
 
@@ -44,6 +44,15 @@ async function stopNoted(resident: Resident, row: Registration): Promise<Work | 
   return agent.keep(slug).catch(() => null);
 }
 
+/**
+ * A caller that gives its run back while an attach of it stands at the door waits for what that comes to: whatever it lets in
+ * is given back then, and none stays behind until its lease ends.
+ */
+async function pastDoor({ memory }: Resident, runId: string): Promise<void> {
+  const underway = memory.leading.get(runId);
+  if (underway !== undefined) await within(REAL.requestMs, underway.flight.refused);
+}
+
 /** Walks one release to its answer. Raises when the processes cannot be ended: the row then stays, and its lease ends it. */
 export async function release(resident: Resident, runId: string, by: ReleaseBy): Promise<Released> {
   const { storage, root } = resident;
@@ -61,6 +70,7 @@ export async function release(resident: Resident, runId: string, by: ReleaseBy):
         return { kind: "noted", row: storage.now().rows.find((row) => row.runId === runId) ?? null };
     }
   };
+  if (by.who === "caller") await pastDoor(resident, runId);
   let state = releaseOf(runId, by);
   while (state.effect.do !== "answer") state = nextRelease(state, await perform(state.effect), root.clock.now());
   await flushed(resident);
