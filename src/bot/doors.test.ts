@@ -116,6 +116,24 @@ test("a registry that cannot be read closes nothing of its own; the copy stands 
   assert.deepEqual([doors.held, doors.quietBy(doors.closed(APP) ?? assert.fail())], [[], null]);
 });
 
+test("a registry that falls silent in the midst of a deploy has told what is waited for, and until when", async () => {
+  const at = scene();
+  const { doors } = await doorsOf(at);
+  doors.drain(deploy("deploy-1"));
+  at.server.quietBy = at.clock.now() + 7 * MINUTE;
+  at.server.drain("deploy-1", 65, true);
+  await at.clock.settle();
+  const silent = async (): Promise<void> => {
+    at.server.watchable = false;
+    for (const socket of at.server.sockets) socket.emit("close", { code: 1006, reason: "" });
+    await at.clock.settle();
+  };
+  await silent();
+  const closed = doors.closed(APP) ?? assert.fail();
+  assert.deepEqual([closed.endsQuiet, doors.quietBy(closed)], [true, at.server.quietBy]);
+  assert.equal(closed.until, at.clock.now() + 65 * MINUTE);
+});
+
 test("a reopening closes whom it holds, and names them", async () => {
   const at = scene();
   at.server.drain("deploy-1", 65, true);

@@ -66,6 +66,8 @@ export class Doors {
   /** Ids of the copy that the registry was seen to know: only of these its silence says that they live no more. */
   readonly #seen = new Set<string>();
   #frame: WatchFrame | null = null;
+  /** The last one that there was: a registry that is silent has told what is waited for all the same. */
+  #last: WatchFrame | null = null;
   #skewMs: Ms = 0;
   /** Since when nothing is in flight under each drain: one instant, so that a wait which has not changed reads the same. */
   #quietSince = new Map<string, Instant>();
@@ -80,12 +82,12 @@ export class Doors {
   begin(): void {
     const { watch } = this.#ports;
     const release = watch.hold();
-    const stop = watch.subscribe(() => this.#told());
+    const stop = watch.subscribe(() => this.#heard());
     this.#letGo = () => {
       stop();
       release();
     };
-    this.#told();
+    this.#heard();
   }
 
   /** Resolves once the registry has told its state, or after `boundMs`: unread, it is no drain for an ask. */
@@ -130,8 +132,10 @@ export class Doors {
 
   /** When what this door is closed by is over, where it ends with the last run in flight; null where nobody can say. */
   quietBy(closed: Closed): Instant | null {
-    if (!closed.endsQuiet || this.#frame === null) return null;
-    const { quietBy, now } = this.#frame;
+    const hasTold = this.#last?.drains.some(({ id }) => id === closed.drainId) === true;
+    const frame = this.#frame ?? (hasTold ? this.#last : null);
+    if (!closed.endsQuiet || frame === null) return null;
+    const { quietBy, now } = frame;
     return (quietBy ?? this.#quietSince.get(closed.drainId) ?? now) + this.#skewMs;
   }
 
@@ -188,18 +192,24 @@ export class Doors {
   }
 
   #facts(resource: string): DoorFacts {
-    return { copy: this.#copy, fleet: this.#fleet(), met: this.#met.get(resource) ?? null, resource };
+    const [fleet, told] = [this.#fleet(), this.#drainsOf(this.#last)];
+    return { copy: this.#copy, fleet, told, met: this.#met.get(resource) ?? null, resource };
   }
 
   #fleet(): readonly Drain[] {
-    return (this.#frame?.drains ?? []).map((drain) => inOurTime(drain, this.#skewMs));
+    return this.#drainsOf(this.#frame);
   }
 
-  #told(): void {
+  #drainsOf(frame: WatchFrame | null): readonly Drain[] {
+    return (frame?.drains ?? []).map((drain) => inOurTime(drain, this.#skewMs));
+  }
+
+  #heard(): void {
     const { frame } = this.#ports.watch;
     if (frame !== this.#frame) {
       this.#frame = frame;
       if (frame !== null) this.#learnSkew(this.#now() - frame.now);
+      if (frame !== null) this.#last = frame;
       // Whatever a refusal taught is older than what the registry tells now.
       if (frame !== null) this.#met.clear();
       if (frame !== null) this.#quietSince = quietUnder(frame, this.#quietSince);

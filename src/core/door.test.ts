@@ -30,7 +30,7 @@ import { EMPTY_BOOK, liveDrains, readDrain, type Drain, type DrainBook } from ".
 import { MINUTE, SECOND } from "./time.ts";
 
 const bookOf = (...drains: Drain[]): DrainBook => ({ ...EMPTY_BOOK, drains });
-const OPEN: DoorFacts = { copy: EMPTY_BOOK, fleet: [], met: null, resource: APP };
+const OPEN: DoorFacts = { copy: EMPTY_BOOK, fleet: [], told: [], met: null, resource: APP };
 const REFUSAL: Refused = {
   id: "drain-r",
   by: "ci",
@@ -52,6 +52,17 @@ const doors: readonly (readonly [says: string, facts: Partial<DoorFacts>, is: re
     { copy: bookOf(drainOf()), fleet: [swappingDrain()] },
     ["deploy", "drain-a", T0 + CLOCK.swapBoundMs, false],
   ],
+  [
+    "a registry that is silent in its own swap has told the phase",
+    { copy: bookOf(drainOf()), told: [swappingDrain()] },
+    ["deploy", "drain-a", T0 + CLOCK.swapBoundMs, false],
+  ],
+  [
+    "what it told last and is over says nothing",
+    { copy: bookOf(drainOf()), told: [swappingDrain({ phaseUntil: T0 })] },
+    ["deploy", "drain-a", T0 + BUDGETS.drainMs, true],
+  ],
+  ["what it told last closes nothing by itself", { told: [swappingDrain()] }, null],
   [
     "of two, the one that ends last",
     { copy: bookOf(drainOf()), fleet: [personsDrain({ until: at(90) })] },
@@ -143,7 +154,7 @@ test("inv. 13: a door that nobody touches again opens by itself at one of the in
     fc.property(facts, fc.boolean(), ({ copy, fleet }, hasMet) => {
       const met = hasMet ? refused : null;
       let now = T0;
-      for (let looks = 0; doorOf({ copy, fleet, met, resource: APP }, now) !== null; looks += 1) {
+      for (let looks = 0; doorOf({ copy, fleet, told: [], met, resource: APP }, now) !== null; looks += 1) {
         const next = nextOpening({ copy, fleet, met: met === null ? [] : [met] }, now);
         assert.ok(next !== null && next > now && looks < 12, "it names an instant that is to come");
         now = next;

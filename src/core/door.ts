@@ -43,6 +43,11 @@ export interface DoorFacts {
   readonly copy: DrainBook;
   /** What the registry told last, empty where it cannot be read: that is no drain for an ask. */
   readonly fleet: readonly Drain[];
+  /**
+   * What the registry told last, also while it is silent, as in its own swap. It closes nothing: it says in which phase a drain
+   * is that the copy closes by.
+   */
+  readonly told: readonly Drain[];
   readonly met: Met | null;
   readonly resource: string;
 }
@@ -63,12 +68,14 @@ function closedBy({ id, by, reason, deploy, phase }: Said, until: Instant): Clos
 
 /**
  * Everything that closes this repository's door, what ends last first (protocol.md, "The bot's door"). Of a drain that the
- * registry tells too, its own record speaks: the copy knows no phase.
+ * registry tells too, or told last, its own record speaks: the copy knows no phase.
  */
-export function closersOf({ copy, fleet, met, resource }: DoorFacts, now: Instant): readonly Closed[] {
+export function closersOf({ copy, fleet, told, met, resource }: DoorFacts, now: Instant): readonly Closed[] {
   const standing = liveDrains({ ...copy, drains: fleet }, now).filter((drain) => closes(drain, resource));
   const pending = liveDrains(copy, now).filter((drain) => !standing.some((one) => one.id === drain.id));
-  const known = [...pending, ...standing].map((drain) => closedBy(drain, saidEnd(drain)));
+  const last = liveDrains({ ...copy, drains: told }, now);
+  const copied = pending.map((drain) => last.find((one) => one.id === drain.id) ?? drain);
+  const known = [...copied, ...standing].map((drain) => closedBy(drain, saidEnd(drain)));
   const all = met !== null && now < met.tryAt ? [...known, met.closed] : known;
   return all.toSorted((a, b) => b.until - a.until);
 }

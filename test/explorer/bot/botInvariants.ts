@@ -62,7 +62,7 @@ function inboxWrong(part: LedgerPart, fleet: FleetPart): Broken | null {
 function closedForGood(model: BotModel, bot: Bot, n: number): Broken | null {
   const { copy, met } = doorsIn(model, bot);
   const stands = liveRaw(copy, CLOCK.pulseBoundMs).find(({ deploy }) => deploy);
-  const facts = { copy: drainBookOf(copy), fleet: [], met: met[0], resource: RESOURCES[0] };
+  const facts = { copy: drainBookOf(copy), fleet: [], told: [], met: met[0], resource: RESOURCES[0] };
   const closed = model.core.doorOf(facts, CLOCK.pulseBoundMs);
   const by = stands?.id ?? closed?.drainId;
   return by === undefined

@@ -24,7 +24,13 @@ export function closedBy(model: BotModel, bot: Bot, cell: 0 | 1): Closed | null 
   return model.closed.get(`${bot.doors}|${cell}`, () => {
     const doors = doorsIn(model, bot);
     const { copy, met } = doors;
-    const facts = { copy: drainBookOf(copy), fleet: fleetOf(doors), met: met[cell], resource: RESOURCES[cell] };
+    const facts = {
+      copy: drainBookOf(copy),
+      fleet: fleetOf(doors),
+      told: [],
+      met: met[cell],
+      resource: RESOURCES[cell],
+    };
     return model.core.doorOf(facts, 0);
   });
 }
@@ -33,7 +39,7 @@ export function closedBy(model: BotModel, bot: Bot, cell: 0 | 1): Closed | null 
 export function passesChild(model: BotModel, bot: Bot, cell: 0 | 1): boolean {
   const doors = doorsIn(model, bot);
   const { copy, met } = doors;
-  const facts = { copy: drainBookOf(copy), fleet: fleetOf(doors), met: met[cell], resource: RESOURCES[cell] };
+  const facts = { copy: drainBookOf(copy), fleet: fleetOf(doors), told: [], met: met[cell], resource: RESOURCES[cell] };
   return model.core.passesChild(facts, 0);
 }
 
