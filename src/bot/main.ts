@@ -19,7 +19,7 @@ import { listenOn } from "#node/httpServer.ts";
 import { pathsOf } from "#node/stateFolder.ts";
 import { withEnv, type Bearers } from "#node/tokens.ts";
 import { problemOf } from "#wire/errors.ts";
-import { problemHeaders } from "#wire/problemHeaders.ts";
+import { problemAnswer } from "#http/problemAnswer.ts";
 import { botSettingsSchema, type BotSettings } from "#wire/host.ts";
 import { jsonOf, parseWith } from "#wire/parse.ts";
 import { beginBot } from "./bot.ts";
@@ -104,8 +104,7 @@ function partsOf(settings: BotSettings, bearers: Bearers, secrets: Secrets, log:
 
 /** What is answered until the bot has its number: its port is taken first, since one that is taken is no bot's end. */
 async function starting(): Promise<Response> {
-  const problem = problemOf("ROLLING", "the bot is starting: ask again in a few seconds");
-  return Response.json(problem, { status: problem.status, headers: problemHeaders(problem) });
+  return problemAnswer(problemOf("ROLLING", "the bot is starting: ask again in a few seconds"));
 }
 
 async function main(): Promise<void> {

@@ -17,8 +17,7 @@ import {
   type RunDetail,
 } from "#wire/bot.ts";
 import { problemIn, problemOf, raise, type ErrorCode } from "#wire/errors.ts";
-import { jsonOf, parseWith } from "#wire/parse.ts";
-import type * as z from "zod";
+import { jsonOf, parsed } from "#wire/parse.ts";
 
 /** 05:08:00Z of some day. */
 export const NOW = Date.UTC(2026, 8, 18, 5, 8);
@@ -75,13 +74,6 @@ interface Asked {
   readonly route: BotRouteName;
   readonly id: string;
   readonly given: unknown;
-}
-
-function parsed<T>(schema: z.ZodType<T>, given: unknown): T {
-  const read = parseWith(schema, given);
-  if (read.ok) return read.value;
-  const { code, detail, ...more } = read.error;
-  return raise(code, detail, more);
 }
 
 function rowOf({ detail }: RunForTests): AskRow {

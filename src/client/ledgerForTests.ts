@@ -30,7 +30,7 @@ import * as wire from "#wire/ledger.ts";
 import type { LedgerLook } from "#wire/ledgerLook.ts";
 import { wordsBodySchema, type Word, type WordsAnswer, type WordsBody } from "#wire/ledgerWords.ts";
 import * as answers from "#wire/ledgerAnswers.ts";
-import { parseWith } from "#wire/parse.ts";
+import { parsed } from "#wire/parse.ts";
 import type { Health } from "#wire/fleet.ts";
 import type * as z from "zod";
 import type { LedgerClient } from "./ledger.ts";
@@ -39,14 +39,6 @@ interface Ended {
   readonly row: wire.EndedRow;
   readonly entry: Entry;
   readonly writeUp: string;
-}
-
-/** A body as the Worker's edge takes it. */
-function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
-  const read = parseWith(schema, body);
-  if (read.ok) return read.value;
-  const { code, detail, ...more } = read.error;
-  return raise(code, detail, more);
 }
 
 const endOf = ({ n, endedAt, verdict, leftId }: wire.EndedRow) => ({ n, endedAt, verdict, leftId });

@@ -2,17 +2,14 @@
 // bindings; nothing else in this room reads them.
 
 import { budgetsOf, type Budgets } from "#core/budgets.ts";
+import type { SecretBindings } from "#http/bearer.ts";
 import { jsonOf, parseWith } from "#wire/parse.ts";
 import { settingsSchema, type Settings } from "#wire/host.ts";
 import type { Instant } from "#core/time.ts";
 
 /** The bindings of the fleet Worker. */
-export interface Env {
+export interface Env extends SecretBindings {
   readonly SETTINGS: string;
-  readonly RESIDENT_ADMIN_TOKEN?: string;
-  readonly RESIDENT_OPERATOR_TOKEN?: string;
-  readonly RESIDENT_READ_TOKEN?: string;
-  readonly RESIDENT_DRAIN_TOKEN?: string;
   readonly HOST_TOKEN?: string;
   readonly REGISTRY: DurableObjectNamespace;
   readonly RESIDENT: DurableObjectNamespace;

@@ -2,18 +2,15 @@
 // room reads them.
 
 import type { Instant } from "#core/time.ts";
+import type { SecretBindings } from "#http/bearer.ts";
 import { ledgerSettingsSchema, type LedgerSettings } from "#wire/ledger.ts";
 import { jsonOf, parseWith } from "#wire/parse.ts";
 
 /** The bindings of the ledger Worker. */
-export interface Env {
+export interface Env extends SecretBindings {
   readonly SETTINGS: string;
   /** Names this start of the Worker's process, where whoever starts it says so. */
   readonly BOOT?: string;
-  readonly RESIDENT_ADMIN_TOKEN?: string;
-  readonly RESIDENT_OPERATOR_TOKEN?: string;
-  readonly RESIDENT_READ_TOKEN?: string;
-  readonly RESIDENT_DRAIN_TOKEN?: string;
   readonly LEDGER: DurableObjectNamespace;
 }
 

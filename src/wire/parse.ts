@@ -2,7 +2,7 @@
 
 import type * as z from "zod";
 import { fail, ok, type Result } from "#core/result.ts";
-import { problemOf, type Problem } from "./errors.ts";
+import { problemOf, raise, type Problem } from "./errors.ts";
 import { issueWords } from "./issueWords.ts";
 
 function pathOf(issue: z.core.$ZodIssue): string {
@@ -30,3 +30,13 @@ export function jsonOf(text: string): unknown {
     return undefined;
   }
 }
+
+/** The value of a result, or its problem raised. */
+export function valueOf<T>(result: Result<T, Problem>): T {
+  if (result.ok) return result.value;
+  const { code, detail, ...more } = result.error;
+  return raise(code, detail, more);
+}
+
+/** The parsed value, or the refusal that names the field, raised. */
+export const parsed = <T>(schema: z.ZodType<T>, given: unknown): T => valueOf(parseWith(schema, given));

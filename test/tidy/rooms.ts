@@ -16,8 +16,9 @@ const budgetsOnly = ["core/budgets", "core/time"];
 export const rooms: Readonly<Record<string, Room>> = {
   core: { rooms: [], packages: [], schemes: [] },
   wire: { rooms: ["core"], packages: ["zod"], schemes: [] },
-  fleet: { rooms: ["core", "wire"], packages: ["hono", "zod", "@logtape/logtape"], schemes: ["cloudflare:"] },
-  ledger: { rooms: ["core", "wire"], packages: ["hono", "zod", "@logtape/logtape"], schemes: ["cloudflare:"] },
+  http: { rooms: ["core", "wire"], packages: [], schemes: [] },
+  fleet: { rooms: ["core", "wire", "http"], packages: ["hono", "zod", "@logtape/logtape"], schemes: ["cloudflare:"] },
+  ledger: { rooms: ["core", "wire", "http"], packages: ["hono", "zod", "@logtape/logtape"], schemes: ["cloudflare:"] },
   agent: {
     rooms: ["wire", ...budgetsOnly],
     packages: ["hono", "@hono/node-server", "zod", "execa"],
@@ -35,7 +36,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     schemes: ["node:"],
   },
   bot: {
-    rooms: ["core", "wire", "client", "node"],
+    rooms: ["core", "wire", "http", "client", "node"],
     packages: ["@slack/bolt", "@slack/types", "hono", "zod"],
     schemes: ["node:"],
   },

@@ -5,7 +5,7 @@ import type { Scope } from "#core/scopes.ts";
 import { idSchema } from "#wire/names.ts";
 import type { Desk } from "../dispatcher/desk.ts";
 import type { Queue } from "../queue.ts";
-import { parsed } from "./body.ts";
+import { parsed } from "#wire/parse.ts";
 
 /** What the API answers from. */
 export interface Front {

@@ -11,7 +11,7 @@ import { ask } from "../dispatcher/pipeline.ts";
 import { say } from "../messages.ts";
 import { cardOfWait } from "../waitCard.ts";
 import { runIdIn, type Asked, type Handler } from "./asked.ts";
-import { parsed } from "./body.ts";
+import { parsed } from "#wire/parse.ts";
 
 /** A bot that ends takes nothing more: whoever asks again in a moment is answered by the next one. */
 function refuseWhileEnding({ front }: Asked): void {

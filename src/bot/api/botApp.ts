@@ -1,16 +1,15 @@
 // The bot's HTTP face: every route of the table, its bearer, its body and its one error door. It decides nothing.
 
-import { randomUUID } from "node:crypto";
 import { Hono } from "hono";
 import type { Bearers } from "#node/tokens.ts";
 import { BOT_ROUTES, BOT_ROUTE_NAMES, type BotRouteName } from "#wire/bot.ts";
 import { problemIn, problemOf, type Problem } from "#wire/errors.ts";
-import { problemHeaders } from "#wire/problemHeaders.ts";
+import { jsonBody } from "#http/body.ts";
+import { problemAnswer, requestIdOf } from "#http/problemAnswer.ts";
 import type { Log, LogLevel } from "../log.ts";
 import type { Front, Handler } from "./asked.ts";
 import { asks, steer, stop } from "./asks.ts";
 import { judged } from "./bearer.ts";
-import { jsonBody } from "./body.ts";
 import { drain, healthz, undrain } from "./door.ts";
 import { run, runs } from "./lists.ts";
 import { events, output } from "./streams.ts";
@@ -27,17 +26,6 @@ const HANDLERS: Readonly<Record<BotRouteName, Handler>> = {
   steer,
   events,
 };
-
-const requestIdOf = (request: Request): string => {
-  const given = request.headers.get("x-request-id") ?? "";
-  return /^[A-Za-z0-9_-]{1,64}$/.test(given) ? given : randomUUID();
-};
-
-/** A problem as a real answer (RFC 9457). */
-function problemAnswer(problem: Problem, requestId: string): Response {
-  const headers = problemHeaders(problem, requestId);
-  return new Response(JSON.stringify({ ...problem, requestId }), { status: problem.status, headers });
-}
 
 /** A refusal is an answer and no defect: only what nobody meant to say is logged with where it came from. */
 function logged({ code, status, detail }: Problem, error: unknown): readonly [LogLevel, unknown] {

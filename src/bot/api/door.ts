@@ -8,7 +8,7 @@ import type { BotDrainAnswer, BotHealth, BotUndrainAnswer } from "#wire/bot.ts";
 import { drainBodySchema, undrainBodySchema } from "#wire/drain.ts";
 import { raise } from "#wire/errors.ts";
 import type { Front, Handler } from "./asked.ts";
-import { parsed } from "./body.ts";
+import { parsed } from "#wire/parse.ts";
 
 /** `GET /healthz`. */
 export const healthz: Handler = async ({ front }) => {

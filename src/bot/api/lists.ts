@@ -9,7 +9,7 @@ import { cardOfEntry } from "../cards.ts";
 import type { Desk } from "../dispatcher/desk.ts";
 import { cardOfWait } from "../waitCard.ts";
 import { runIdIn, type Handler } from "./asked.ts";
-import { parsed } from "./body.ts";
+import { parsed } from "#wire/parse.ts";
 
 interface Standing {
   /** Threads in which a run lives. */

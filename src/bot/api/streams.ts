@@ -7,7 +7,7 @@ import { cardWords, type CardEvent } from "#core/card.ts";
 import { outputFromSchema, type OutputEvent, type OutputFrom, type ToldCard } from "#wire/bot.ts";
 import type { OutputStream } from "#wire/ledger.ts";
 import { runIdIn, type Asked, type Front, type Handler } from "./asked.ts";
-import { parsed } from "./body.ts";
+import { parsed } from "#wire/parse.ts";
 import { cardOfRun } from "./lists.ts";
 
 /** One event: its data, and the id by which a reader that was cut goes on behind it. */

@@ -3,8 +3,10 @@
 import { Hono, type Context } from "hono";
 import { LIMIT } from "#core/budgets.ts";
 import { PROTOCOL } from "#core/preflight.ts";
-import type { Result } from "#core/result.ts";
-import { passes, SCOPE_ENV, type Scope } from "#core/scopes.ts";
+import { SCOPE_ENV, type Scope } from "#core/scopes.ts";
+import { judged, secretsIn } from "#http/bearer.ts";
+import { jsonBody } from "#http/body.ts";
+import { problemAnswer, requestIdOf } from "#http/problemAnswer.ts";
 import {
   attachBodySchema,
   detachBodySchema,
@@ -21,16 +23,14 @@ import {
   sealBodySchema,
   undrainBodySchema,
 } from "#wire/drain.ts";
-import { problemIn, problemOf, raise, type Problem } from "#wire/errors.ts";
+import { problemIn, problemOf, raise } from "#wire/errors.ts";
 import { WATCH_CLOSE } from "#wire/fleet.ts";
+import { parsed, valueOf } from "#wire/parse.ts";
 import { ROUTES, ROUTE_NAMES, type RouteName } from "#wire/routes.ts";
-import { problemAnswer } from "../problemAnswer.ts";
 import { messageOf, type Env, type Root } from "../root.ts";
-import { scopeOf } from "./bearer.ts";
-import { jsonBody } from "./body.ts";
 import { events } from "./events.ts";
 import { askRegistry, askResident } from "./objects.ts";
-import { exec, FILE_BODY_BYTES, op, parsed, read, write } from "./runs.ts";
+import { exec, FILE_BODY_BYTES, op, read, write } from "./runs.ts";
 
 /** One request on its way: who asks, and the parsed JSON body of a POST. */
 interface Asked {
@@ -43,12 +43,6 @@ interface Asked {
 
 type Handler = (asked: Asked) => Promise<Response>;
 
-function value<T>(result: Result<T, Problem>): T {
-  if (result.ok) return result.value;
-  const { code, detail, ...more } = result.error;
-  return raise(code, detail, more);
-}
-
 /** Hands a parsed body to the resident's own door. */
 function toResident({ env }: Asked, path: string, body: { resource: string }): Promise<Response> {
   const request = new Request(`http://resident${path}`, { method: "POST", body: JSON.stringify(body) });
@@ -59,7 +53,7 @@ function toResident({ env }: Asked, path: string, body: { resource: string }): P
 const onboard: Handler = async (asked) => {
   const { env, scope } = asked;
   const body = parsed(onboardBodySchema, asked.body);
-  value(await askRegistry(env, (registry) => registry.onboard(body, scope)));
+  valueOf(await askRegistry(env, (registry) => registry.onboard(body, scope)));
   try {
     return await toResident(asked, "/onboard", body);
   } catch (error) {
@@ -95,27 +89,27 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
     ),
   drains: async ({ env }) => Response.json(await askRegistry(env, (registry) => registry.drains())),
   drain: async ({ env, root, scope, body }) => {
-    const ask = value(parseDrainRequest(body, root.budgets.capMinutes));
-    return Response.json(value(await askRegistry(env, (registry) => registry.drain(ask, scope))));
+    const ask = valueOf(parseDrainRequest(body, root.budgets.capMinutes));
+    return Response.json(valueOf(await askRegistry(env, (registry) => registry.drain(ask, scope))));
   },
   undrain,
   seal: async ({ env, scope, body }) => {
     const { id, handoff } = parsed(sealBodySchema, body);
     const sealed = askRegistry(env, (registry) => (handoff ? registry.handOff(id, scope) : registry.seal(id, scope)));
-    return Response.json({ kind: "sealed", ...value(await sealed) });
+    return Response.json({ kind: "sealed", ...valueOf(await sealed) });
   },
   reconcile: async ({ env, scope, body }) => {
     const { id } = parsed(reconcileBodySchema, body);
-    const begun = value(await askRegistry(env, (registry) => registry.reconcile(id, scope)));
+    const begun = valueOf(await askRegistry(env, (registry) => registry.reconcile(id, scope)));
     return Response.json(begun, { status: 202 });
   },
   reconciled: async ({ env, request }) => {
     const { id } = parsed(reconcileBodySchema, Object.fromEntries(new URL(request.url).searchParams));
-    return Response.json(value(await askRegistry(env, (registry) => registry.reconciled(id))));
+    return Response.json(valueOf(await askRegistry(env, (registry) => registry.reconciled(id))));
   },
   releaseHold: async ({ env, scope, body }) => {
     const { resource, reason } = parsed(releaseHoldBodySchema, body);
-    return Response.json(value(await askRegistry(env, (registry) => registry.releaseHold(resource, reason, scope))));
+    return Response.json(valueOf(await askRegistry(env, (registry) => registry.releaseHold(resource, reason, scope))));
   },
   events: ({ env, request }) => events(env, request),
   audit,
@@ -129,44 +123,32 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
   onboard,
   offboard: async ({ env, scope, body }) => {
     const { resource } = parsed(offboardBodySchema, body);
-    value(await askRegistry(env, (registry) => registry.offboard(resource, scope, null)));
+    valueOf(await askRegistry(env, (registry) => registry.offboard(resource, scope, null)));
     return Response.json({ resource });
   },
   reconfigure: async ({ env, scope, body }) => {
     const change = parsed(reconfigureBodySchema, body);
-    value(await askRegistry(env, (registry) => registry.reconfigure(change, scope)));
+    valueOf(await askRegistry(env, (registry) => registry.reconfigure(change, scope)));
     return Response.json({ resource: change.resource });
   },
   rebuild: async (asked) => {
     const body = parsed(rebuildBodySchema, asked.body);
-    value(await askRegistry(asked.env, (registry) => registry.mayRebuild(body.resource, asked.scope)));
+    valueOf(await askRegistry(asked.env, (registry) => registry.mayRebuild(body.resource, asked.scope)));
     return toResident(asked, "/rebuild", body);
   },
   releaseRun: async ({ env, scope, body }) => {
     const { runId, reason } = parsed(releaseBodySchema, body);
-    const { kind } = value(await askRegistry(env, (registry) => registry.releaseRun(runId, reason, scope)));
+    const { kind } = valueOf(await askRegistry(env, (registry) => registry.releaseRun(runId, reason, scope)));
     return Response.json({ kind, work: null });
   },
 };
-
-/** Judges the bearer of a route; raises what is wrong, naming the scopes that would pass. */
-async function judged(env: Env, request: Request, name: RouteName): Promise<Scope> {
-  const { scopes, path, method } = ROUTES[name];
-  if (scopes === "public") return "read";
-  const scope = await scopeOf(env, request.headers.get("authorization"));
-  if (scope === undefined) return raise("NO_BEARER", `${method} ${path}`);
-  if (scope === null) return raise("BAD_BEARER", `${method} ${path}`);
-  if (!passes(scope, scopes))
-    raise("BEYOND_SCOPE", `${method} ${path} takes ${["admin", ...scopes].join(", ")}; this bearer is ${scope}`);
-  return scope;
-}
 
 /** A client cannot see the status of a refused upgrade: a bad bearer is accepted and closed with a code. */
 async function watch(env: Env, request: Request): Promise<Response> {
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket")
     raise("BAD_FIELD", "upgrade: must be websocket", { field: "upgrade" });
   try {
-    await judged(env, request, "watch");
+    await judged(secretsIn(env), request, ROUTES.watch);
   } catch (error) {
     const { 0: client, 1: server } = new WebSocketPair();
     server.accept();
@@ -177,11 +159,6 @@ async function watch(env: Env, request: Request): Promise<Response> {
   return askRegistry(env, (registry) => registry.fetch(request));
 }
 
-const requestIdOf = (request: Request): string => {
-  const given = request.headers.get("x-request-id") ?? "";
-  return /^[A-Za-z0-9_-]{1,64}$/.test(given) ? given : crypto.randomUUID();
-};
-
 function answerProblem(root: Root, context: Context, requestId: string, error: unknown): Response {
   const problem = problemIn(error) ?? problemOf("INTERNAL", `request ${requestId}`);
   const level = problem.status >= 500 && problem.code !== "DRAINING" ? "error" : "info";
@@ -191,7 +168,7 @@ function answerProblem(root: Root, context: Context, requestId: string, error: u
 
 async function answer(env: Env, root: Root, request: Request, name: RouteName): Promise<Response> {
   if (name === "watch") return watch(env, request);
-  const scope = await judged(env, request, name);
+  const scope = await judged(secretsIn(env), request, ROUTES[name]);
   const limit = name === "write" ? FILE_BODY_BYTES : LIMIT.bodyBytes;
   const body = ROUTES[name].method === "POST" ? await jsonBody(request, limit) : undefined;
   return HANDLERS[name]({ env, root, request, scope, body });

@@ -5,8 +5,7 @@ import { LIMIT } from "#core/budgets.ts";
 import { mayStartIn } from "#core/resident.ts";
 import { execBodySchema, opBodySchema, readBodySchema, writeBodySchema, type ExecBody } from "#wire/attach.ts";
 import { problemIn, raise } from "#wire/errors.ts";
-import { parseWith } from "#wire/parse.ts";
-import type * as z from "zod";
+import { parsed } from "#wire/parse.ts";
 import { agentClient, type AgentClient } from "../container/agentClient.ts";
 import { hostContainer } from "../container/containerPort.ts";
 import type { Ticket, TicketAsk } from "../ports.ts";
@@ -14,12 +13,6 @@ import type { Env, Root } from "../root.ts";
 import { askResident } from "./objects.ts";
 
 type OfRun = TicketAsk & { readonly resource: string };
-
-/** Parses a body or raises its problem. */
-export function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
-  const read = parseWith(schema, body);
-  return read.ok ? read.value : raise(read.error.code, read.error.detail, { field: read.error.field });
-}
 
 async function reach(env: Env, root: Root, run: OfRun): Promise<{ agent: AgentClient; ticket: Ticket }> {
   const { resource, threadKey, runId, generation } = run;

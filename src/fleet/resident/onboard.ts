@@ -4,11 +4,11 @@
 import type { AttachAsk } from "#core/registration.ts";
 import { cycledStep, cycleStep } from "#core/resident.ts";
 import { clockOf } from "#core/time.ts";
+import { problemAnswer } from "#http/problemAnswer.ts";
 import type { Binding, OnboardBody } from "#wire/attach.ts";
 import { problemOf, raise } from "#wire/errors.ts";
 import { registryOf } from "../ports.ts";
 import { messageOf } from "../root.ts";
-import { problemAnswer } from "../problemAnswer.ts";
 import { beginAttach } from "./attach.ts";
 import { alone, currentAgent, othersMaking } from "./cycle.ts";
 import { streamFlight, type Landing, type Workspace } from "./flight.ts";

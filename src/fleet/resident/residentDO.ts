@@ -6,6 +6,7 @@ import { bootStep, sealStep, touchStep, unsealStep, type Seal } from "#core/resi
 import type { ReconcileWord } from "#core/reconcile.ts";
 import type { ReleaseAnswer } from "#core/release.ts";
 import { fail, ok, type Result } from "#core/result.ts";
+import { problemAnswer } from "#http/problemAnswer.ts";
 import {
   attachBodySchema,
   detachBodySchema,
@@ -18,7 +19,6 @@ import { parseWith } from "#wire/parse.ts";
 import { hostContainer } from "../container/containerPort.ts";
 import { registryOf, type Report, type ResidentPort, type SealReplyOf, type Ticket, type TicketAsk } from "../ports.ts";
 import { messageOf, rootOf, type Env } from "../root.ts";
-import { problemAnswer } from "../problemAnswer.ts";
 import { attach, oldGeneration } from "./attach.ts";
 import { alone, cycle } from "./cycle.ts";
 import { provisionResident, rebuildResident } from "./onboard.ts";

@@ -4,17 +4,17 @@ import { Hono, type Context } from "hono";
 import type * as z from "zod";
 import { PROTOCOL } from "#core/preflight.ts";
 import type { Scope } from "#core/scopes.ts";
+import { judged, secretsIn } from "#http/bearer.ts";
+import { jsonBody } from "#http/body.ts";
+import { problemAnswer, requestIdOf } from "#http/problemAnswer.ts";
 import { problemIn, problemOf, raise } from "#wire/errors.ts";
 import * as wire from "#wire/ledger.ts";
 import { entriesQuerySchema } from "#wire/ledgerLook.ts";
 import { wordsBodySchema } from "#wire/ledgerWords.ts";
 import { LEDGER_ROUTES, LEDGER_ROUTE_NAMES, type LedgerRouteName } from "#wire/ledgerRoutes.ts";
-import { parseWith } from "#wire/parse.ts";
+import { parsed, valueOf } from "#wire/parse.ts";
 import { ledgerOf, type Answer, type LedgerPort } from "../port.ts";
-import { problemAnswer } from "../problemAnswer.ts";
 import { messageOf, type Env, type Root } from "../root.ts";
-import { judged } from "./bearer.ts";
-import { jsonBody } from "./body.ts";
 
 /** One request on its way: who asks, and the JSON body of a POST or the query of a GET, not yet parsed. */
 interface Asked {
@@ -25,13 +25,6 @@ interface Asked {
 }
 
 type Handler = (asked: Asked) => Promise<unknown>;
-
-function parsed<T>(schema: z.ZodType<T>, given: unknown): T {
-  const read = parseWith(schema, given);
-  if (read.ok) return read.value;
-  const { code, detail, ...more } = read.error;
-  return raise(code, detail, more);
-}
 
 /** A route that is its parsed body or query and one question to the object. */
 const route =
@@ -80,15 +73,8 @@ async function asked<T>(env: Env, ask: (ledger: LedgerPort) => Answer<T>): Promi
   const answer = await ask(ledgerOf(env)).catch((error: unknown) =>
     raise(isReset(error) ? "ROLLING" : "UNREADABLE", `the ledger: ${messageOf(error)}`),
   );
-  if (answer.ok) return answer.value;
-  const { code, detail, ...more } = answer.error;
-  return raise(code, detail, more);
+  return valueOf(answer);
 }
-
-const requestIdOf = (request: Request): string => {
-  const given = request.headers.get("x-request-id") ?? "";
-  return /^[A-Za-z0-9_-]{1,64}$/.test(given) ? given : crypto.randomUUID();
-};
 
 function answerProblem(root: Root, context: Context, requestId: string, error: unknown): Response {
   const problem = problemIn(error) ?? problemOf("INTERNAL", `request ${requestId}`);
@@ -98,7 +84,7 @@ function answerProblem(root: Root, context: Context, requestId: string, error: u
 }
 
 async function answer(env: Env, root: Root, request: Request, name: LedgerRouteName): Promise<unknown> {
-  const scope = await judged(env, request, LEDGER_ROUTES[name]);
+  const scope = await judged(secretsIn(env), request, LEDGER_ROUTES[name]);
   if (name === "healthz") {
     const { build, generation, drainId } = root.settings;
     return { ok: true, protocol: PROTOCOL, build, generation, drainId, now: root.now() };

@@ -5,7 +5,7 @@ import type { Node } from "oxc-parser";
 import { perFile, type Rule } from "../rule.ts";
 import { isTest, lastName, roomOf, walk, type Source } from "../source.ts";
 
-const stateless = new Set(["core", "wire", "fleet", "ledger"]);
+const stateless = new Set(["core", "wire", "http", "fleet", "ledger"]);
 const changers = new Set([
   "push",
   "pop",

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { problemOf, type Problem } from "./errors.ts";
-import { problemHeaders } from "./problemHeaders.ts";
+import { problemOf, type Problem } from "#wire/errors.ts";
+import { problemHeaders } from "./problemAnswer.ts";
 
 const JSON_TYPE = { "content-type": "application/problem+json" };
 const cases: readonly (readonly [says: string, problem: Problem, more: object])[] = [

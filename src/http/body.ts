@@ -20,7 +20,7 @@ async function* chunksOf(request: Request): AsyncGenerator<Uint8Array, undefined
 }
 
 /** Reads a JSON body of at most `limit` bytes; raises what is wrong with it. */
-export async function jsonBody(request: Request, limit: number): Promise<unknown> {
+export async function jsonBody(request: Request, limit: number = LIMIT.bodyBytes): Promise<unknown> {
   const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") raise("WRONG_CONTENT_TYPE", `got ${type ?? "none"}`);
   const chunks: Uint8Array[] = [];

@@ -27,3 +27,15 @@ export function problemHeaders(problem: Problem, requestId?: string): Readonly<R
     ...(requestId === undefined ? {} : { "x-request-id": requestId }),
   };
 }
+
+/** A problem as a real answer. */
+export function problemAnswer(problem: Problem, requestId?: string): Response {
+  const body = requestId === undefined ? problem : { ...problem, requestId };
+  return new Response(JSON.stringify(body), { status: problem.status, headers: problemHeaders(problem, requestId) });
+}
+
+/** The id of a request: its sender's where that is one, else a new one. */
+export function requestIdOf(request: Request): string {
+  const given = request.headers.get("x-request-id") ?? "";
+  return /^[A-Za-z0-9_-]{1,64}$/.test(given) ? given : crypto.randomUUID();
+}
