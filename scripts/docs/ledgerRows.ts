@@ -75,6 +75,12 @@ export const LEDGER: readonly Kept[] = [
     clearer: "each new row, beyond the newest 10,000",
   },
   {
+    key: "table heard",
+    shape: "`generation`, `n`: the last word of this bot that was heard, as it counts them",
+    writer: "`POST /words`",
+    clearer: "the first words of the next bot",
+  },
+  {
     key: "table receipts",
     shape: "`drainId`, `receipt`: as the deployer wrote it",
     writer: "`POST /receipts`",

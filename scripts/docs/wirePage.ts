@@ -23,14 +23,13 @@ import { schemaTable, type Named } from "./schemaWords.ts";
 
 const budgets = budgetsOf(DEFAULT_LEASES);
 
-/** The schemas that the fleet's table names; two of them are made for a fleet's own bounds. */
+/** The schemas that the fleet's table names; one of them is made for a fleet's own bound. */
 const FLEET_SCHEMAS: Readonly<Record<string, unknown>> = {
   ...attach,
   ...drain,
   ...fleet,
   outputFrameSchema: agent.outputLine,
   drainBodySchema: drain.drainBodySchema(budgets.capMinutes),
-  attachBodySchema: attach.attachBodySchema(budgets.longestLeaseMs),
 };
 
 const NAMED: Named = new Map<unknown, string>([

@@ -6,6 +6,7 @@ import { LIMIT } from "#core/budgets.ts";
 import { LedgerInMemory } from "#client/ledgerForTests.ts";
 import { raise, type ErrorCode } from "#wire/errors.ts";
 import type { Word, WordsBody } from "#wire/ledgerWords.ts";
+import { cardOfEntry } from "./cards.ts";
 import { Outbox } from "./outbox.ts";
 import { Steady } from "./steady.ts";
 
@@ -96,6 +97,28 @@ test("a ledger that is away is asked again, one that does not know of many words
       ["one", "two", "three"],
     ],
   );
+});
+
+test("what was heard and whose answer was lost is heard once, in its order", async () => {
+  const { ledger, outbox, tell, heard } = await scene();
+  const words = ledger.words.bind(ledger);
+  let isLost = true;
+  ledger.words = async (body) => {
+    const answer = await words(body);
+    if (!isLost) return answer;
+    isLost = false;
+    return raise("UNREACHABLE", "the answer is lost");
+  };
+  const { entry } = await ledger.run(ids[0]);
+  const positions = [1, 2, 1];
+  for (const position of positions) outbox.post({ word: "card", event: { ...cardOfEntry(entry), position } });
+  tell(noteOf("behind"));
+  await outbox.flushed();
+  assert.deepEqual(
+    (await ledger.cards()).cards.map(({ event }) => event.position),
+    positions,
+  );
+  assert.deepEqual(heard, ["behind"]);
 });
 
 test("a bot that was replaced tells nothing more", async () => {

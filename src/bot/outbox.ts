@@ -26,6 +26,8 @@ export class Outbox {
   readonly #log: Log;
   readonly #generation: number;
   #waiting: Post[] = [];
+  /** How many were sent. */
+  #sent = 0;
   #sending: Promise<void> | undefined;
 
   constructor(steady: Steady, log: Log, generation: number) {
@@ -69,10 +71,10 @@ export class Outbox {
   }
 
   async #say(posts: readonly Post[]): Promise<void> {
-    const words = posts.map(({ word }) => word);
-    const generation = this.#generation;
+    const body = { generation: this.#generation, first: this.#sent + 1, words: posts.map(({ word }) => word) };
+    this.#sent += posts.length;
     try {
-      const { refused } = await this.#steady.do((ledger) => ledger.words({ generation, words }));
+      const { refused } = await this.#steady.do((ledger) => ledger.words(body));
       const why = new Map(refused.map(({ at, problem }) => [at, problem]));
       for (const [at, { heard }] of posts.entries()) {
         const problem = why.get(at);

@@ -110,7 +110,7 @@ async function releaseOf(begun: Begun, status: HostStatus, make: typeof prepareR
 
 /** Which steps are done. Of the fleet it is the fleet's own word that counts, where it can be read. */
 function planned({ access, asked }: Begun, status: HostStatus, from: Build | null, release: Offered): Planned {
-  return plannedOf(choicesFor(stepFacts(status, from, release), asked), access);
+  return plannedOf(choicesFor(stepFacts(status, from, release), asked), access, release);
 }
 
 /** Whether what is served is newer than this release, and which of it that is. */
@@ -159,7 +159,7 @@ async function dryRun(begun: Begun): Promise<void> {
   const sources = {
     choices,
     steps,
-    mode: modeOf(asked, access, shapes),
+    mode: modeOf(asked, access, { shapes, released: release.released }),
     from,
     to,
     imageWasBuilt,
@@ -268,7 +268,7 @@ async function runThrough(begun: Begun, { status, release, residents, plan, with
     shapes,
     steps,
     restart: asked.restart !== null,
-    mode: modeOf(asked, access, shapes),
+    mode: modeOf(asked, access, { shapes, released: release.released }),
     without,
     drainId,
     asker: { by: asked.by ?? byOf(cli), reason: deployReasonOf(asked, without, to) },

@@ -127,15 +127,29 @@ test("the mode is what was typed, else what the bearers, the change and the conf
   const { shapes, steps } = plannedOf(
     choicesFor(stepFacts(STATUS, STATUS.build, OFFERED), { ...NONE, only: ["bot"] }),
     access,
+    { released: releasedOf(config) },
   );
   assert.deepEqual(steps, { parts: ["bot"], waits: false, resident: false });
+  const released = releasedOf(config);
+  const rolled = { shapes, released };
   assert.deepEqual(
-    [modeOf({ force: false }, access, shapes), modeOf({ force: true }, access, shapes)],
+    [modeOf({ force: false }, access, rolled), modeOf({ force: true }, access, rolled)],
     ["drained", "forced"],
   );
   const bearers = { ...access.bearers, drain: "" };
-  assert.equal(modeOf({ force: false }, { ...access, bearers }, shapes), "undrained");
-  assert.equal(modeOf({ force: false }, access, [{ step: "resident", from: build("w1"), to: build("w2") }]), "handoff");
+  assert.equal(modeOf({ force: false }, { ...access, bearers }, rolled), "undrained");
+  const swapped = { shapes: [{ step: "resident", from: build("w1"), to: build("w2") } as const], released };
+  assert.equal(modeOf({ force: false }, access, swapped), "handoff");
+});
+
+test("a restart leaves the bot's runs as what is served does, whatever this folder says by now", () => {
+  const config = configOf({ bot: { roll: "handoff" } });
+  const choices = choicesFor(stepFacts(STATUS, STATUS.build, OFFERED), { ...NONE, only: ["bot"] });
+  const waits = (roll: "drain" | "handoff" | null): boolean => {
+    const bot = roll === null ? null : { ...RELEASED.bot, roll };
+    return plannedOf(choices, { config }, { released: { leases: null, bot } }).steps.waits;
+  };
+  assert.deepEqual([waits("drain"), waits("handoff"), waits(null)], [true, false, false]);
 });
 
 test("a deploy acts on what its stack has: no door, no gate and no ledger of a stack without them", () => {

@@ -3,7 +3,7 @@
 
 import type { Build } from "#core/drain.ts";
 import { PARTS, type DeployMode, type PartName, type Steps } from "#core/rolloutState.ts";
-import type { HostStatus, StepName } from "#wire/host.ts";
+import type { BotConfig, HostStatus, StepName } from "#wire/host.ts";
 import type { Receipt } from "#wire/receipt.ts";
 import { findHostControl } from "#node/hostClient.ts";
 import { reconfigured, type Reconfigured, type Released } from "#node/released.ts";
@@ -79,21 +79,29 @@ export interface Planned {
   readonly steps: Steps;
 }
 
-/** The steps of these choices, as this folder is configured. */
-export function plannedOf(choices: readonly StepChoice[], { config }: Pick<FleetAccess, "config">): Planned {
+/** How the bot leaves its runs in this deploy: as it is released with, and of one that does not say it as this folder says. */
+const rollOf = ({ config }: Pick<FleetAccess, "config">, { released }: Pick<Offered, "released">): BotConfig["roll"] =>
+  released.bot?.roll ?? config.bot.roll;
+
+/** The steps of these choices, as what is offered is configured. */
+export function plannedOf(
+  choices: readonly StepChoice[],
+  access: Pick<FleetAccess, "config">,
+  offered: Pick<Offered, "released">,
+): Planned {
   const shapes = shapesOf(choices);
-  return { choices, shapes, steps: stepsOf(shapes, config.bot.roll) };
+  return { choices, shapes, steps: stepsOf(shapes, rollOf(access, offered)) };
 }
 
-/** How this deploy swaps: as was typed, else by what the release changes and what is configured. */
+/** How this deploy swaps: as was typed, else by what the release changes and how it is configured. */
 export function modeOf(
   { force }: { readonly force: boolean },
-  { bearers, config }: Pick<FleetAccess, "bearers" | "config">,
-  shapes: readonly StepShape[],
+  access: Pick<FleetAccess, "bearers" | "config">,
+  { shapes, released }: { readonly shapes: readonly StepShape[] } & Pick<Offered, "released">,
 ): DeployMode {
   if (force) return "forced";
-  if (bearers.drain === "") return "undrained";
-  return swapFor(shapes, { residentSwap: config.residentSwap, botRoll: config.bot.roll });
+  if (access.bearers.drain === "") return "undrained";
+  return swapFor(shapes, { residentSwap: access.config.residentSwap, botRoll: rollOf(access, { released }) });
 }
 
 /** What the runner acts with beside the fleet's door. */

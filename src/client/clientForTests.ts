@@ -160,7 +160,7 @@ export function endLine(
 const { longestLeaseMs } = budgetsOf(DEFAULT_LEASES);
 
 /** The body of `/attach` of a fleet with the built-in kinds. */
-export const attachBody = attachBodySchema(longestLeaseMs);
+export const attachBody = attachBodySchema;
 
 const BUILD: Build = { commit: "c", bundle: "b", image: "i" };
 

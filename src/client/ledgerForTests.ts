@@ -57,6 +57,7 @@ export class LedgerInMemory implements LedgerClient {
   readonly #notes = new Map<string, wire.Note[]>();
   readonly #outputs = new Map<string, number[]>();
   readonly #cards: wire.KeptCard[] = [];
+  readonly #heard = new Map<number, number>();
   readonly #untold = new Set<string>();
   readonly #receipts = new Map<string, wire.KeptReceipt>();
 
@@ -192,7 +193,11 @@ export class LedgerInMemory implements LedgerClient {
     answers.refuseTaken(entryOf(this.#store, leftId) !== undefined || this.#endedOf(leftId) !== undefined, leftId);
     const found = this.#step(endRunStep(this.#store, id, { generation, leftId }, now));
     if (found === null) return answers.refuseUnheld(this.#store, id);
-    this.#bury(found.entry, { ...how, leftId: found.left?.ask.id ?? null });
+    this.#bury(found.entry, {
+      ...how,
+      verdict: found.entry.verdict ?? how.verdict,
+      leftId: found.left?.ask.id ?? null,
+    });
     return { now, kind: "ended", left: found.left };
   }
 
@@ -218,14 +223,17 @@ export class LedgerInMemory implements LedgerClient {
   }
 
   async words(body: WordsBody): Promise<WordsAnswer> {
-    const { generation, words } = this.#write(wordsBodySchema, body);
+    const { generation, first, words } = this.#write(wordsBodySchema, body);
+    const known = this.#heard.get(generation) ?? 0;
+    this.#heard.set(generation, Math.max(known, first + words.length - 1));
     const refused: WordsAnswer["refused"] = [];
     for (const [at, said] of words.entries())
-      await this.#word(said, generation).catch((error: unknown) => {
-        const problem = problemIn(error);
-        if (problem === undefined) throw error;
-        refused.push({ at, problem });
-      });
+      if (first + at > known)
+        await this.#word(said, generation).catch((error: unknown) => {
+          const problem = problemIn(error);
+          if (problem === undefined) throw error;
+          refused.push({ at, problem });
+        });
     return { now: this.#clock(), refused };
   }
 

@@ -231,7 +231,8 @@ test("a bot hands off for those before it that have ended, from that number on, 
     [left().found, left(3).found, left(2).found, left(1).found],
     [[], [], ["run-2"], ["run-1", "run-2"]],
   );
-  const { found } = reclaimStep(left(2).store, 3, T0);
+  const { found, store } = reclaimStep(left(2).store, 3, T0);
+  assert.deepEqual(handOffStep(store, 3, 2).found, [], "carried out late it takes nothing of the newest one's own");
   assert.deepEqual(
     found.map((entry) => [entry.ask.id, entry.holder]),
     [["run-2", 3]],

@@ -257,11 +257,13 @@ export function heartbeatStep(store: LedgerStore, generation: number, now: Insta
 }
 
 /**
- * A bot that ends leaves what it holds to the next one; nothing of it is stopped. `since`: and what each bot from that number on
- * holds, all of which are known to have ended.
+ * A bot that ends leaves what it holds to the next one; nothing of it is stopped. `since`: what each bot from that number on held,
+ * up to the one that asks, all of which are known to have ended; what the one that asks holds by now is its own.
  */
-export function handOffStep(store: LedgerStore, generation: number, since = generation): Step<readonly string[]> {
-  const held = store.entries.filter((entry) => isLive(entry) && entry.holder >= since && entry.holder <= generation);
+export function handOffStep(store: LedgerStore, generation: number, since?: number): Step<readonly string[]> {
+  const isLeft = (holder: number): boolean =>
+    since === undefined ? holder === generation : holder >= since && holder < generation;
+  const held = store.entries.filter((entry) => isLive(entry) && isLeft(entry.holder));
   const entries = store.entries.map((entry): Entry =>
     held.includes(entry) ? { ...entry, state: "handedOff" } : entry,
   );

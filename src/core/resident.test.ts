@@ -64,7 +64,7 @@ const arrivals: readonly (readonly [
 ];
 for (const [says, ask, kind, { underway = false, store = busy, now = T0 } = {}] of arrivals)
   test(`an attach that arrives: ${says}`, () => {
-    const stepped = arriveStep(store, { ask: attachAskOf(ask), underway }, BUDGETS, now);
+    const stepped = arriveStep(store, { ask: attachAskOf(ask), underway }, now);
     assert.equal(stepped.found.kind, kind);
     assert.equal(stepped.store === store, kind !== "registered");
   });
@@ -78,16 +78,25 @@ const replacing: readonly (readonly [says: string, replace: AttachAsk["replace"]
 for (const [says, replace, may] of replacing)
   test(`a busy thread: ${says}`, () => {
     const ask = attachAskOf({ runId: "run-b", replace });
-    const { found } = arriveStep(busy, { ask, underway: false }, BUDGETS, T0);
+    const { found } = arriveStep(busy, { ask, underway: false }, T0);
     assert.deepEqual(found, { kind: "threadBusy", row: rowOf(), mayReplace: may });
   });
 
 test("a registered run keeps its row: seq and generation move, its lease never later", () => {
   const again = (ask: Partial<AttachAsk>): ResidentStore =>
-    arriveStep(busy, { ask: attachAskOf({ generation: 4, ...ask }), underway: false }, BUDGETS, at(10)).store;
+    arriveStep(busy, { ask: attachAskOf({ generation: 4, ...ask }), underway: false }, at(10)).store;
   assert.deepEqual(again({ remainingMs: 45 * MINUTE }).rows, [rowOf({ seq: 2, generation: 4 })]);
   assert.deepEqual(again({ remainingMs: 5 * MINUTE }).rows, [rowOf({ seq: 2, generation: 4, leaseUntil: at(15) })]);
   assert.equal(again({}).seq, 2);
+  const long = storeOf({ seq: 1, rows: [rowOf({ leaseUntil: at(480) })] });
+  const left = (remainingMs: number | null): Instant | undefined =>
+    arriveStep(long, { ask: attachAskOf({ generation: 4, remainingMs }), underway: false }, at(10)).store.rows[0]
+      ?.leaseUntil;
+  assert.deepEqual(
+    [left(null), left(470 * MINUTE), left(600 * MINUTE)],
+    [at(480), at(480), at(480)],
+    "as it was let in",
+  );
 });
 
 const sealed: readonly (readonly [says: string, look: Look, now: Instant, written: boolean])[] = [
@@ -272,7 +281,7 @@ const anyLook: fc.Arbitrary<Look> = fc.oneof(
 const someRow = (store: ResidentStore, index: number): { runId: string; seq: number; threadKey: string } =>
   store.rows[index % Math.max(1, store.rows.length)] ?? { runId: "run-z", seq: 0, threadKey: "web:T9" };
 const anyResidentStep: fc.Arbitrary<Step> = fc.oneof(
-  asks.map<Step>((ask) => (store, now) => arriveStep(store, { ask, underway: false }, BUDGETS, now).store),
+  asks.map<Step>((ask) => (store, now) => arriveStep(store, { ask, underway: false }, now).store),
   fc.tuple(asks, anyLook).map<Step>(
     ([ask, look]) =>
       (store, now) =>

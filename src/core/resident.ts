@@ -83,7 +83,7 @@ export type Arrival =
  * Judges an attach by what this resident knows itself. A registered run is admitted in this very step, whatever is
  * closed: its row stays `running`, `seq` and generation move, its lease never moves later.
  */
-export function arriveStep(store: ResidentStore, asked: Arriving, budgets: Budgets, now: Instant): Stepped<Arrival> {
+export function arriveStep(store: ResidentStore, asked: Arriving, now: Instant): Stepped<Arrival> {
   const { ask, underway } = asked;
   if (underway) return same(store, { kind: "join" });
   const row = store.rows.find((kept) => kept.threadKey === ask.threadKey);
@@ -92,7 +92,9 @@ export function arriveStep(store: ResidentStore, asked: Arriving, budgets: Budge
   if (row.state === "attaching") return same(store, { kind: "join" });
   if (ask.generation < row.generation) return same(store, { kind: "oldGeneration", row });
   if (leaseSpent(row, now)) return same(store, { kind: "leaseSpent", row });
-  const leaseUntil = Math.min(row.leaseUntil, leaseUntilOf(ask, null, budgets, now));
+  // It was let in for so long, whatever the fleet is configured with by now.
+  const left = ask.remainingMs === null ? row.leaseUntil : now + Math.max(0, ask.remainingMs);
+  const leaseUntil = Math.min(row.leaseUntil, left);
   const written = withRow(store, { ...row, generation: ask.generation, leaseUntil });
   return { store: written.store, found: { kind: "registered", row: written.found } };
 }

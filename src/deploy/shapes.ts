@@ -60,16 +60,23 @@ const CHANGE_WORDS: Readonly<Record<Changes, string>> = {
   unknown: "what is served is unknown",
 };
 
+/** Why it stays although nobody looked at what it changes; leases are the bot's too, which may be swapped without it. */
+const leftOut = ({ reconfigured }: StepFacts, by: string): Pick<StepChoice, "included" | "why"> => ({
+  included: false,
+  why: `left out by ${by}${reconfigured === "leases" ? "; its leases change, and until it is deployed no lease is longer than they were" : ""}`,
+});
+
 function chosen(facts: StepFacts, asked: StepsAsked, isQuietRelease: boolean): Pick<StepChoice, "included" | "why"> {
   const { step, runs, to } = facts;
   if (!runs) return { included: false, why: "this stack runs none" };
   if (to === null) return { included: false, why: "this folder has none" };
-  if (asked.skip.includes(step)) return { included: false, why: "left out by --skip" };
+  if (asked.skip.includes(step)) return leftOut(facts, "--skip");
   const changes = changesIn(facts);
   const why = CHANGE_WORDS[changes];
   if (asked.only.length > 0) {
-    const included = asked.only.includes(step);
-    return { included, why: included ? why : `left out by --only ${asked.only.join(" --only ")}` };
+    return asked.only.includes(step)
+      ? { included: true, why }
+      : leftOut(facts, `--only ${asked.only.join(" --only ")}`);
   }
   if (changes !== "nothing") return { included: true, why };
   const stands = step === "resident" && isQuietRelease;

@@ -106,6 +106,8 @@ export async function startBot(ask: BotAsk): Promise<ServingBot> {
     const { port, number } = said;
     return { id, port, number, ended };
   }
+  // One that nobody can tell apart from a later process is a child still, and nobody else's.
+  if (id === undefined) child.kill("SIGKILL");
   if (id !== undefined) {
     killExactly(id);
     await waitGone(id, REAL.processGoneMs);

@@ -51,7 +51,9 @@ export class Companions {
   readonly bot: Served<BotUpload>;
   readonly #parts: CompanionParts;
   readonly #lineage = new BotLineage();
+  readonly #begun = Promise.withResolvers<void>();
   #hurried = false;
+  #isEnding = false;
   /** How the bot that serves leaves its runs: as it was started with, or as somebody has said since. */
   #leaves: BotSettings["roll"] = "drain";
 
@@ -135,8 +137,21 @@ export class Companions {
     return this.#leavesAtOnce() ? REAL.processGoneMs : CLOCK.botHoldMs / scale + REAL.processGoneMs;
   }
 
+  /** Resolves once both were served for the first time, or could not be: nothing is swapped before. */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
+  }
+
   /** Serves what release.json says of both; what it does not say yet, or says of a bundle that is gone, is this folder's. */
   async serve(release: Release, prepare: () => Promise<PreparedParts>): Promise<void> {
+    try {
+      await this.#serveFirst(release, prepare);
+    } finally {
+      this.#begun.resolve();
+    }
+  }
+
+  async #serveFirst(release: Release, prepare: () => Promise<PreparedParts>): Promise<void> {
     const known = [release.parts.ledger, release.parts.bot];
     const folder = known.every((part) => part !== null && this.#has(part.build)) ? null : await prepare();
     const { paths } = this.#parts.stack.parts;
@@ -144,8 +159,9 @@ export class Companions {
     const ledger = this.#partOf(release.parts.ledger, folder?.ledger ?? null, null);
     const bot = this.#partOf(release.parts.bot, folder?.bot ?? null, config);
     writeRelease(paths, { ...(readRelease(paths) ?? release), parts: { ledger, bot } });
-    if (ledger !== null) await this.ledger.serve(ledger);
-    if (bot !== null) await this.bot.serve(bot);
+    // An end that is asked for meanwhile ends what serves by then, and nothing may begin behind it.
+    if (ledger !== null && !this.#isEnding) await this.ledger.serve(ledger);
+    if (bot !== null && !this.#isEnding) await this.bot.serve(bot);
   }
 
   #has({ bundle }: HostBuild): boolean {
@@ -170,6 +186,7 @@ export class Companions {
   /** Ends the bot at once, its runs handed off, then the ledger. */
   async end(): Promise<void> {
     this.#hurried = true;
+    this.#isEnding = true;
     await this.bot.endServing();
     await this.ledger.endServing();
   }

@@ -36,6 +36,8 @@ function write(stack: Stack, step: PartAsk["step"], part: Part): void {
 export async function swapPart(stack: Stack, companions: Companions | undefined, ask: PartAsk): Promise<SwapAnswer> {
   const { step, drainId, build } = ask;
   const { clock, paths } = stack.parts;
+  // A start that is under way serves what was released before, and would do so over whatever is swapped meanwhile.
+  await companions?.begun;
   const begunAt = clock.now();
   let known: Part;
   let config: BotConfig | null;

@@ -7,6 +7,7 @@ import type { LedgerLook } from "#wire/ledgerLook.ts";
 import type { WordsAnswer, WordsBody } from "#wire/ledgerWords.ts";
 import * as asking from "./asking.ts";
 import { cardsOf } from "./cards.ts";
+import { heardOf } from "./heard.ts";
 import { historyOf } from "./history.ts";
 import { answered, type Ledger } from "./ledgerParts.ts";
 import { outputsOf } from "./outputs.ts";
@@ -32,6 +33,7 @@ export class LedgerDO extends DurableObject<Env> implements LedgerPort {
       history: historyOf(sql),
       outputs: outputsOf(sql),
       cards: cardsOf(sql),
+      heard: heardOf(sql),
       receipts: receiptsOf(sql),
     };
     entries.begin(env.BOOT, root.now());

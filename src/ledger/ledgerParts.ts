@@ -2,6 +2,7 @@
 
 import { messageOf, type Root } from "./root.ts";
 import type { Cards } from "./cards.ts";
+import type { Heard } from "./heard.ts";
 import type { History } from "./history.ts";
 import type { Outputs } from "./outputs.ts";
 import type { ReceiptBook } from "./receipts.ts";
@@ -19,6 +20,7 @@ export interface Ledger {
   readonly history: History;
   readonly outputs: Outputs;
   readonly cards: Cards;
+  readonly heard: Heard;
   readonly receipts: ReceiptBook;
 }
 

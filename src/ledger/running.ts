@@ -109,7 +109,9 @@ export function end(ledger: Ledger, body: EndBody, scope: Scope): EndAnswer {
     refuseTaken(entryOf(store, leftId) !== undefined || ledger.history.has(leftId), leftId);
     const { store: rest, found } = endRunStep(store, id, { generation, leftId }, now);
     if (found === null) return refuseUnheld(store, id);
-    bury(ledger, found.entry, { verdict, writeUp, leftId: found.left?.ask.id ?? null }, now);
+    // How it ended was noted before anything of it was given back, and stands.
+    const how = found.entry.verdict ?? verdict;
+    bury(ledger, found.entry, { verdict: how, writeUp, leftId: found.left?.ask.id ?? null }, now);
     return { store: rest, found: { now, kind: "ended", left: found.left } };
   });
 }
@@ -158,12 +160,15 @@ function word(ledger: Ledger, generation: number, said: Word): void {
   }
 }
 
-/** Many words at once: what one is refused with says nothing of the others. */
-export function words(ledger: Ledger, { generation, words: all }: WordsBody): WordsAnswer {
+/** Many words at once: what one is refused with says nothing of the others, and what was heard before is heard no more. */
+export function words(ledger: Ledger, { generation, first, words: all }: WordsBody): WordsAnswer {
   refuseFenced(ledger.entries.now(), generation);
+  const known = ledger.heard.upTo(generation);
   const refused = all.flatMap((said, at) => {
+    if (first + at <= known) return [];
     const heard = answered(ledger, () => word(ledger, generation, said));
     return heard.ok ? [] : [{ at, problem: heard.error }];
   });
+  ledger.heard.hear(generation, Math.max(known, first + all.length - 1));
   return { now: ledger.root.now(), refused };
 }

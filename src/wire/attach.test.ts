@@ -5,9 +5,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type * as z from "zod";
-import { LIMIT } from "#core/budgets.ts";
+import { LEASE_BETWEEN, LIMIT } from "#core/budgets.ts";
 import { MINUTE } from "#core/time.ts";
-import { BUDGETS } from "../../test/unit/coreSamples.ts";
 import { fileQuery, mirrorRequest, procRequest, worktreeRequest } from "./agent.ts";
 import {
   attachBodySchema,
@@ -26,7 +25,8 @@ import {
 } from "./attach.ts";
 import { parseWith } from "./parse.ts";
 
-const attach = attachBodySchema(BUDGETS.longestLeaseMs);
+const attach = attachBodySchema;
+const LONGEST = LEASE_BETWEEN.lessThanMs;
 const run = { resource: "repo:local/app", threadKey: "web:T1", runId: "run-aaaa" };
 const bodies = {
   attach: [attach, run],
@@ -98,9 +98,9 @@ for (const [says, resource, is] of resources)
   });
 
 const asks: readonly (readonly [says: string, name: Name, more: object, field: string | undefined])[] = [
-  ["a lease of the longest kind is taken", "attach", { remainingMs: BUDGETS.longestLeaseMs }, undefined],
+  ["the longest lease that there may be is taken", "attach", { remainingMs: LONGEST }, undefined],
   ["a lease of 0 is refused", "attach", { remainingMs: 0 }, "remainingMs"],
-  ["a lease beyond the longest is refused", "attach", { remainingMs: BUDGETS.longestLeaseMs + 1 }, "remainingMs"],
+  ["a lease beyond it is refused", "attach", { remainingMs: LONGEST + 1 }, "remainingMs"],
   ["a lease as a text is refused", "attach", { remainingMs: "45m" }, "remainingMs"],
   ["half a millisecond is refused", "attach", { remainingMs: 0.5 }, "remainingMs"],
   ["a run of 65 characters is refused", "attach", { runId: "r".repeat(65) }, "runId"],
@@ -207,7 +207,7 @@ test("what is read here is what the agent reads, so that bad input is never the 
 test("a lease is read only in bounds", () => {
   fc.assert(
     fc.property(fc.oneof(fc.integer(), fc.double(), fc.integer({ min: -5, max: 60 * MINUTE })), (remainingMs) => {
-      const is = Number.isInteger(remainingMs) && remainingMs > 0 && remainingMs <= BUDGETS.longestLeaseMs;
+      const is = Number.isInteger(remainingMs) && remainingMs > 0 && remainingMs <= LONGEST;
       assert.equal(parseWith(attach, { ...run, remainingMs }).ok, is);
     }),
   );

@@ -1,7 +1,7 @@
 // What crosses the wire about runs in a resident: attach, exec, detach, operations, files.
 
 import * as z from "zod";
-import { LIMIT } from "#core/budgets.ts";
+import { LEASE_BETWEEN, LIMIT } from "#core/budgets.ts";
 import { REGISTRATION_KINDS } from "#core/registration.ts";
 import { gitRef, noNul, repositoryUrl } from "./agent.ts";
 import { problemSchema } from "./errors.ts";
@@ -16,33 +16,37 @@ const span = z
   .int("must be whole milliseconds")
   .nonnegative("must not be negative");
 
-/** `POST /attach`. `longestLeaseMs` bounds the lease; a caller without one leaves `remainingMs` out. */
-export const attachBodySchema = (longestLeaseMs: number) =>
-  z.object({
-    resource: resourceSchema,
-    runId: idSchema,
-    threadKey: threadKeySchema,
-    generation: z.number().int().nonnegative().default(0),
-    runKind: z.string().max(40).default("shell"),
-    remainingMs: z
-      .number("must be whole milliseconds")
-      .int("must be whole milliseconds")
-      .positive("must be more than 0: the lease is spent")
-      .max(longestLeaseMs, `is beyond the longest configured lease, ${longestLeaseMs} ms`)
-      .nullable()
-      .default(null),
-    parent: idSchema.nullable().default(null),
-    replace: z
-      .discriminatedUnion("by", [
-        z.object({ by: z.literal("nobody") }),
-        z.object({ by: z.literal("person") }),
-        z.object({ by: z.literal("ledger"), runId: idSchema }),
-      ])
-      .default({ by: "nobody" }),
-    /** A branch, tag or commit of the repository; the default branch without one. */
-    ref: gitRef.nullable().default(null),
-  });
-export type AttachBody = z.infer<ReturnType<typeof attachBodySchema>>;
+const LONGEST_MS = LEASE_BETWEEN.lessThanMs;
+
+/**
+ * `POST /attach`. A caller without a lease leaves `remainingMs` out. How long a lease may be at most is bounded here by what one
+ * may be configured as: a resident that is configured with less gives a newcomer less, and refuses nobody for it.
+ */
+export const attachBodySchema = z.object({
+  resource: resourceSchema,
+  runId: idSchema,
+  threadKey: threadKeySchema,
+  generation: z.number().int().nonnegative().default(0),
+  runKind: z.string().max(40).default("shell"),
+  remainingMs: z
+    .number("must be whole milliseconds")
+    .int("must be whole milliseconds")
+    .positive("must be more than 0: the lease is spent")
+    .max(LONGEST_MS, `is beyond what a lease may be, ${LONGEST_MS} ms`)
+    .nullable()
+    .default(null),
+  parent: idSchema.nullable().default(null),
+  replace: z
+    .discriminatedUnion("by", [
+      z.object({ by: z.literal("nobody") }),
+      z.object({ by: z.literal("person") }),
+      z.object({ by: z.literal("ledger"), runId: idSchema }),
+    ])
+    .default({ by: "nobody" }),
+  /** A branch, tag or commit of the repository; the default branch without one. */
+  ref: gitRef.nullable().default(null),
+});
+export type AttachBody = z.infer<typeof attachBodySchema>;
 
 /** What an admitted run works with. */
 export const bindingSchema = z.object({

@@ -16,9 +16,10 @@ const wordSchema = z.discriminatedUnion("word", [
 /** A card that changes, a remark, or what an ask was told under a drain. */
 export type Word = z.infer<typeof wordSchema>;
 
-/** `POST /words`: in order. */
+/** `POST /words`: in order. `first`: the number of the first of them, as this bot counts; what it said before is heard once. */
 export const wordsBodySchema = z.object({
   generation,
+  first: z.number("is missing: a whole number").int("must be a whole number").min(1, "must be at least 1"),
   words: z
     .array(wordSchema)
     .min(1, "must be at least one")

@@ -28,7 +28,7 @@ const schemas: Readonly<Record<string, unknown>> = {
   problemSchema,
   receiptSchema,
   drainBodySchema: drain.drainBodySchema(BUDGETS.capMinutes),
-  attachBodySchema: attach.attachBodySchema(BUDGETS.longestLeaseMs),
+  attachBodySchema: attach.attachBodySchema,
 };
 const fileSchema = z.record(z.string(), z.array(z.unknown()).min(1));
 

@@ -135,7 +135,7 @@ export const CARDS: Contract = {
       noted,
       { word: "told", id, drainId: "drain-1" },
     ] as const;
-    const { refused } = await stand.ledger.words({ generation, words: [...words] });
+    const { refused } = await stand.ledger.words({ generation, first: 1, words: [...words] });
     assert.deepEqual(
       refused.map(({ at, problem }) => [at, problem.code]),
       [[1, "NO_SUCH_RUN"]],
@@ -143,8 +143,27 @@ export const CARDS: Contract = {
     const run = await stand.ledger.run(id);
     assert.deepEqual([run.card?.position, run.notes.length, run.entry.toldOf], [2, 1, "drain-1"]);
     const tooMany = Array.from({ length: LIMIT.wordsAtOnce + 1 }, () => noted);
-    assert.equal((await refusal(stand.ledger.words({ generation, words: tooMany }))).field, "words");
+    assert.equal((await refusal(stand.ledger.words({ generation, first: 7, words: tooMany }))).field, "words");
     await stand.ledger.begin("another bot");
-    assert.equal(await codeOf(stand.ledger.words({ generation, words: [noted] })), "FENCED");
+    assert.equal(await codeOf(stand.ledger.words({ generation, first: 7, words: [noted] })), "FENCED");
+  },
+
+  "what a bot says again is heard once, and the next one counts anew": async ({ stand, bot }) => {
+    const { generation } = bot;
+    await bot.ask(askOf(1), false);
+    const first = [cardOf(), cardOf({ position: 2 })].map((event) => ({ word: "card", event }) as const);
+    const again = { generation, first: 1, words: [...first] };
+    await stand.ledger.words(again);
+    await stand.ledger.words(again);
+    await stand.restart();
+    const more = { word: "card", event: cardOf({ position: 3 }) } as const;
+    await stand.ledger.words({ ...again, words: [...first, more] });
+    await stand.ledger.words(again);
+    const positions = async (): Promise<unknown[]> =>
+      (await stand.ledger.cards()).cards.map(({ event }) => event.position);
+    assert.deepEqual(await positions(), [1, 2, 3]);
+    const next = await stand.ledger.begin("another bot");
+    await stand.ledger.words({ generation: next.generation, first: 1, words: [{ word: "card", event: cardOf() }] });
+    assert.deepEqual(await positions(), [1, 2, 3, 1]);
   },
 };

@@ -5,9 +5,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import { LIMIT } from "#core/budgets.ts";
+import { LEASE_BETWEEN, LIMIT } from "#core/budgets.ts";
 import type { Scope } from "#core/scopes.ts";
-import { MINUTE } from "#core/time.ts";
 import { ERRORS, problemSchema, type ErrorCode, type Problem } from "#wire/errors.ts";
 import { jsonOf } from "#wire/parse.ts";
 import { FleetStack } from "./fleetStack.ts";
@@ -122,7 +121,6 @@ test("a lift, a seal and a release want what they name", async () => {
 test("an attach names a resident, a thread, a run and a lease that can be", async () => {
   const good = { ...fleet.newRun(app) };
   const bad = of("/attach", "operator", good);
-  const longest = (await fleet.residents()).longestLeaseMs;
   await refusesAll(
     [
       ...[
@@ -139,7 +137,7 @@ test("an attach names a resident, a thread, a run and a lease that can be", asyn
         bad(`thread ${key.slice(0, 9)}`, "threadKey", key),
       ),
       bad("no run", "runId", undefined),
-      ...[0, -1, 1.5, "45m", longest + 1, 24 * 60 * MINUTE].map((lease) => bad(`lease ${lease}`, "remainingMs", lease)),
+      ...[0, -1, 1.5, "45m", LEASE_BETWEEN.lessThanMs + 1].map((lease) => bad(`lease ${lease}`, "remainingMs", lease)),
       bad("a generation below 0", "generation", -1),
       ...["--upload-pack=x", "a..b~1", "a b", ""].map((ref) => bad(`ref ${ref}`, "ref", ref)),
       bad("a parent that is no id", "parent", "x"),

@@ -68,7 +68,7 @@ const bodies: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "/end": { ...run, verdict, leftId: "left-000001", writeUp: "" },
   "/notes": { ...run, kind: "drain_wait", text: "waited", ms: 5 },
   "/told": { ...run, drainId: "drain-1" },
-  "/words": { generation: 1, words: [{ word: "told", id: run.id, drainId: "drain-1" }] },
+  "/words": { generation: 1, first: 1, words: [{ word: "told", id: run.id, drainId: "drain-1" }] },
   "/receipts": { receipt: { drainId: "drain-1" } },
 };
 

@@ -150,7 +150,7 @@ function arrive(model: Model, cell: Cell, attach: Attaching): Answered & { reado
   const underway = cell.attaches.some(
     (one) => one !== attach && one.run === attach.run && one.state.effect.do !== "join",
   );
-  const { store, found } = model.core.arriveStep(cell.store, { ask, underway }, model.budgets, 0);
+  const { store, found } = model.core.arriveStep(cell.store, { ask, underway }, 0);
   const next = model.core.nextAttach(attach.state, { kind: "arrived", arrival: found, seal: store.seal });
   const moved = move(model, { ...cell, store }, attach, next);
   return { cell: moved.cell, broken: moved.broken ?? stretched(cell.store.rows, store.rows), kind: found.kind };

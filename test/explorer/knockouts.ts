@@ -15,12 +15,10 @@ const oneResidentOnly = without({
 });
 
 const severalAttaches = without({
-  arriveStep: (store, asked, budgets, now) => {
+  arriveStep: (store, asked, now) => {
     const row = store.rows.find((kept) => kept.threadKey === asked.ask.threadKey);
     const own = row?.runId === asked.ask.runId && row.state === "attaching";
-    return own
-      ? { store, found: { kind: "new" } }
-      : SHIPPED.arriveStep(store, { ...asked, underway: false }, budgets, now);
+    return own ? { store, found: { kind: "new" } } : SHIPPED.arriveStep(store, { ...asked, underway: false }, now);
   },
 });
 
@@ -30,8 +28,8 @@ const endsWhateverIsThere = without({
 });
 
 const backToAttaching = without({
-  arriveStep: (store, asked, budgets, now) => {
-    const stepped = SHIPPED.arriveStep(store, asked, budgets, now);
+  arriveStep: (store, asked, now) => {
+    const stepped = SHIPPED.arriveStep(store, asked, now);
     const { found } = stepped;
     if (found.kind !== "registered") return stepped;
     const rows = stepped.store.rows.map((row) =>

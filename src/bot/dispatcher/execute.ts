@@ -3,7 +3,7 @@
 
 import { LIMIT } from "#core/budgets.ts";
 import type { CardEvent } from "#core/card.ts";
-import { formatDuration } from "#core/time.ts";
+import { formatDuration, MINUTE } from "#core/time.ts";
 import type { Attached } from "#client/attach.ts";
 import { execute as follow, type Hold, type Verdict, type WorkEvents } from "#client/execution.ts";
 import { runningCard, stoppingCard, waitingCard } from "../cards.ts";
@@ -100,6 +100,13 @@ async function workOn(desk: Desk, run: LiveRun, attached: Attached): Promise<Wor
   return { desk, run, attached, book, delivery: new Delivery(desk, run), card, tries };
 }
 
+/** Kinds are released with the bot and leases with the fleet: a resident that is released with shorter ones gives less. */
+function noteCut(desk: Desk, { id, entry }: LiveRun, { binding }: Attached): void {
+  if (entry.reading !== null || entry.leaseUntil === null || entry.leaseUntil - binding.leaseUntil < MINUTE) return;
+  const given = formatDuration(binding.leaseUntil - desk.parts.clock.now());
+  note(desk, id, "lease_cut", { text: `its resident gives it ${given}, as the fleet is released`, ms: null });
+}
+
 /** What the run is started by and with, or why it cannot be started as things are configured now. */
 type Startable =
   | { readonly kind: "startable"; readonly commands: Commands; readonly env: Readonly<Record<string, string>> }
@@ -131,6 +138,7 @@ export async function execute(desk: Desk, run: LiveRun, attached: Attached): Pro
       ms: null,
     });
   }
+  noteCut(desk, run, attached);
   const work = await workOn(desk, run, attached);
   const mintId = (): string => processIdOf(run.id, (work.tries += 1));
   const how = start.kind === "missing" ? FOLLOWED_ONLY : { ...start.commands, env: start.env };

@@ -2,6 +2,7 @@
 // seal. Each stage is a file. A run that is not this bot's any more is left where it stands, at whichever stage it was.
 
 import type { Entry, Verdict as Sealed } from "#core/ask.ts";
+import { CLOCK } from "#core/budgets.ts";
 import { formatDuration, type Instant } from "#core/time.ts";
 import type { Attached } from "#client/attach.ts";
 import type { AskBody } from "#wire/bot.ts";
@@ -98,15 +99,31 @@ async function walk(desk: Desk, run: LiveRun): Promise<boolean> {
   }
 }
 
-/** A defect of the bot ends the run it was met in, and nothing else; that is said. */
+const DEFECT = { ending: "failed", exit: null, by: null, why: "an error inside the bot; see its log" } as const;
+
+/**
+ * A defect of the bot ends the run it was met in, and nothing else; that is said. How it ended before stands. Its end is written
+ * first, since whatever was met may be met again: who is killed behind it has left a registration, and no run to begin again.
+ */
 async function broken(desk: Desk, run: LiveRun, error: unknown): Promise<boolean> {
   if (error instanceof NotOurs) throw error;
   desk.parts.log("error", "a run met an error of the bot's own", { id: run.id, error });
   noteDrainWait(desk, run.entry, desk.parts.clock.now());
-  const verdict = { ending: "failed", exit: null, by: null, why: "an error inside the bot; see its log" } as const;
+  const known = await desk.parts.ledger.run(run.id).catch(() => null);
+  await seal(desk, run, known?.entry.verdict ?? DEFECT, "");
   await release(desk, run, true);
-  await seal(desk, run, run.entry.verdict ?? verdict, "");
   return true;
+}
+
+/**
+ * Whether a run that could not be brought to its end here is somebody else's by now. Where it is not, it is taken up again at
+ * a later look: what the ledger refused, or could not read, it may take by then.
+ */
+async function isLeftBy(desk: Desk, run: LiveRun, error: unknown): Promise<boolean> {
+  const isNotOurs = error instanceof NotOurs && !error.isUnreadable;
+  desk.parts.log(isNotOurs ? "info" : "error", "a run is left as it is", { id: run.id, error });
+  if (!isNotOurs) await desk.parts.clock.sleep(CLOCK.retryMs, run.leave.signal).catch(() => undefined);
+  return isNotOurs || run.leave.signal.aborted;
 }
 
 async function live(desk: Desk, run: LiveRun): Promise<void> {
@@ -114,11 +131,7 @@ async function live(desk: Desk, run: LiveRun): Promise<void> {
   try {
     isLeft = !(await walk(desk, run).catch((error: unknown) => broken(desk, run, error)));
   } catch (error) {
-    const isUnreadable = error instanceof NotOurs && error.isUnreadable;
-    const level = error instanceof NotOurs && !isUnreadable ? "info" : "error";
-    desk.parts.log(level, "a run is left as it is", { id: run.id, error });
-    // A ledger that can read its record again gives it to this bot, which then goes on with it.
-    isLeft = !isUnreadable;
+    isLeft = await isLeftBy(desk, run, error);
   } finally {
     if (isLeft) await giveBackEnded(desk, run);
     desk.runs.drop(run, isLeft);

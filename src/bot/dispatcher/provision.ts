@@ -47,13 +47,15 @@ async function attach(desk: Desk, run: LiveRun, signal: AbortSignal): Promise<At
   const onWait = ({ cause, since, bound }: WaitNote): void => {
     if (cause === "transient") cards.tell(waitingCard(run.entry, cards.last(run.id), { since, bound }));
   };
-  const longestUntil = parts.clock.now() + parts.budgets.longestLeaseMs;
+  const { leaseUntil, reading } = run.entry;
+  // Who is at work has the lease that it was let in with, whatever is configured by now.
+  const longestUntil = reading === null ? parts.clock.now() + parts.budgets.longestLeaseMs : Number.POSITIVE_INFINITY;
   const wishes = {
-    leaseUntil: run.entry.leaseUntil === null ? null : Math.min(run.entry.leaseUntil, longestUntil),
+    leaseUntil: leaseUntil === null ? null : Math.min(leaseUntil, longestUntil),
     signal,
     onWait,
     onDoor: () => run.move("provision"),
-    again: run.entry.reading !== null,
+    again: reading !== null,
     wait: false,
   };
   try {

@@ -113,8 +113,7 @@ const HANDLERS: Readonly<Record<Exclude<RouteName, "watch">, Handler>> = {
   },
   events: ({ env, request }) => events(env, request),
   audit,
-  attach: (asked) =>
-    toResident(asked, "/attach", parsed(attachBodySchema(asked.root.budgets.longestLeaseMs), asked.body)),
+  attach: (asked) => toResident(asked, "/attach", parsed(attachBodySchema, asked.body)),
   detach: (asked) => toResident(asked, "/detach", parsed(detachBodySchema, asked.body)),
   exec: ({ env, root, request, body }) => exec(env, root, body, request.signal),
   read: ({ env, root, body }) => read(env, root, body),

@@ -190,7 +190,7 @@ function arrive(work: Work): AttachFact {
   const leading = memory.leading.get(ask.runId);
   work.leader = leading === work ? undefined : leading;
   const arrival = storage.step((store) =>
-    arriveStep(store, { ask, underway: work.leader !== undefined }, root.budgets, root.clock.now()),
+    arriveStep(store, { ask, underway: work.leader !== undefined }, root.clock.now()),
   );
   if (arrival.kind !== "join") memory.leading.set(ask.runId, work);
   return { kind: "arrived", arrival, seal: storage.now().seal };

@@ -155,7 +155,7 @@ export class ResidentDO extends DurableObject<Env> implements ResidentPort {
   }
 
   async #attach(resident: Resident, body: unknown): Promise<Response> {
-    const parsed = parseWith(attachBodySchema(resident.root.budgets.longestLeaseMs), body);
+    const parsed = parseWith(attachBodySchema, body);
     return parsed.ok ? attach(resident, parsed.value) : problemAnswer(parsed.error);
   }
 
