@@ -8,6 +8,7 @@ import type { AddressInfo } from "node:net";
 import * as z from "zod";
 import {
   AGENT_PROTOCOL,
+  fenceResult,
   NDJSON,
   type KeepResult,
   type MirrorResult,
@@ -53,6 +54,7 @@ function answer(method: string, path: string, body: string, imageId: string): Re
   if (path === "/v1/worktrees") return result(worktree(threadSchema.parse(JSON.parse(body)).thread));
   if (/^\/v1\/worktrees\/[^/]+\/keep$/.test(path)) return json(kept);
   if (/^\/v1\/threads\/[^/]+\/stop$/.test(path)) return json(stopped);
+  if (path === "/v1/fence") return json(fenceResult.parse(JSON.parse(body)));
   if (path === "/v1/sweep") return json({ removed: [], stayed: [], procsForgotten: 0 });
   return undefined;
 }
