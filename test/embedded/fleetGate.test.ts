@@ -76,14 +76,14 @@ test("another run of the thread is told who holds it, open or drained; only a wo
   assert.deepEqual(await holder({ parent: run.runId }), [409, "THREAD_BUSY", run.runId]);
   await fleet.reopen();
   await fleet.exec(run, { id: "sleeper-1", shell: "echo up; exec sleep 1002" }, (out) => out.includes("up"));
+  await fleet.untilInside(app, "sleep 1002");
   const taken = await fleet.admitted(other, { replace: { by: "person" } });
   assert.equal(taken.again, false);
   assert.deepEqual(
     (await fleet.residents()).runs.map((row) => row.runId),
     [other.runId],
   );
-  const { processes } = await fleet.control().inside(app);
-  assert.ok(!processes.some((one) => one.command === "sleep 1002"), "the old run's process ended first");
+  assert.ok(!(await fleet.commands(app)).includes("sleep 1002"), "the old run's process ended first");
   const third: Run = { ...fleet.newRun(app), threadKey: run.threadKey };
   await close("replace-person");
   const refused = await fleet.attach(third, { replace: { by: "ledger", runId: other.runId } });
@@ -196,14 +196,13 @@ test("a lease's end is carried out by the resident alone: processes, a setsid es
   const { leaseUntil } = await fleet.admitted(run, { remainingMs: 3 * MINUTE });
   const shell = "setsid sleep 1003 & echo up; exec sleep 1004";
   await fleet.exec(run, { id: "left-alone", shell }, (out) => out.includes("up"));
-  const sleeping = async (): Promise<string[]> =>
-    (await fleet.control().inside(app)).processes
-      .map((one) => one.command)
-      .filter((one) => /^sleep 100[34]$/.test(one));
-  assert.deepEqual((await sleeping()).toSorted(), ["sleep 1003", "sleep 1004"]);
+  await fleet.untilInside(app, "sleep 1003", "sleep 1004");
   await close("lease-end");
   await fleet.untilResidents("the row is gone", ({ runs }) => runs.length === 0);
-  assert.deepEqual(await sleeping(), []);
+  assert.deepEqual(
+    (await fleet.commands(app)).filter((one) => /sleep 100[34]/.test(one)),
+    [],
+  );
   const told = (await fleet.auditRows()).find(({ what, runId }) => what === "leaseEnded" && runId === run.runId);
   assert.ok(told !== undefined && told.at >= leaseUntil + CLOCK.graceMs, "not before the grace is over");
   assert.ok(told.at <= leaseUntil + 2 * CLOCK.graceMs, "and soon after it");
@@ -214,6 +213,7 @@ test("a row with nothing alive is suspect, one with a process is not; an admin r
   const idle = await fleet.inFlight(app);
   const busy = await fleet.inFlight(app);
   await fleet.exec(busy, { id: "busy-proc", shell: "echo up; exec sleep 1005" }, (out) => out.includes("up"));
+  await fleet.untilInside(app, "sleep 1005");
   const old = await eventually("both are old enough to be suspect", async () => {
     const { runs, now } = await fleet.residents(true);
     const isOld = (row: RunRow): boolean => now - row.since >= CLOCK.suspectAfterMs;
@@ -230,8 +230,7 @@ test("a row with nothing alive is suspect, one with a process is not; an admin r
   const released = await fleet.ask("admin", "/runs/release", { runId: busy.runId, reason: "it hangs" });
   assert.equal(released.status, 200, released.text);
   await fleet.untilResidents("it is gone", ({ runs }) => runs.length === 1);
-  const { processes } = await fleet.control().inside(app);
-  assert.ok(!processes.some((one) => one.command === "sleep 1005"));
+  assert.ok(!(await fleet.commands(app)).includes("sleep 1005"));
   const row = (await fleet.auditRows()).find(({ what, runId }) => what === "releaseRun" && runId === busy.runId);
   assert.deepEqual([row?.principal, row?.reason, row?.resource], ["admin", "it hangs", app]);
 });

@@ -267,6 +267,19 @@ export class FleetStack extends HostStack {
     return { out: out(), end: undefined, cut: "the stream ended without the process's end" };
   }
 
+  /** The command lines of what is found inside a resident's container. */
+  async commands(resource: string): Promise<string[]> {
+    return (await this.control().inside(resource)).processes.map(({ command }) => command);
+  }
+
+  /** Waits until these are found inside: what a shell prints comes before its `exec` or its child's. */
+  untilInside(resource: string, ...commands: readonly string[]): Promise<true> {
+    return eventually(`inside: ${commands.join(", ")}`, async () => {
+      const found = await this.commands(resource);
+      return commands.every((one) => found.includes(one)) ? true : undefined;
+    });
+  }
+
   detach(run: Run, generation = 0): Promise<DetachAnswer> {
     return this.#read(detachAnswerSchema, this.ask("operator", "/detach", { ...run, generation }));
   }

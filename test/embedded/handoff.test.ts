@@ -219,12 +219,12 @@ test("a release that a newer generation overtakes ends what was there when it be
   await eventually("the old process is told to end", () => (existsSync(termed) ? true : undefined));
   assert.equal((await fleet.admitted(run, { generation: 1 })).again, true);
   await fleet.exec(run, { id: "proc-new", shell: "echo up; exec sleep 1010" }, (out) => out.includes("up"));
+  await fleet.untilInside(app, "sleep 1010");
   letGo("old");
   assert.equal((await released).kind, "superseded");
-  const commands = async () => (await fleet.control().inside(app)).processes.map(({ command }) => command);
-  const left = await commands();
+  const left = await fleet.commands(app);
   assert.ok(left.includes("sleep 1010"), "the new one lives");
   assert.ok(!left.some((command) => command.includes(goFile("old"))), "the old one is gone");
   assert.equal((await fleet.detach(run, 1)).kind, "released");
-  assert.ok(!(await commands()).includes("sleep 1010"));
+  assert.ok(!(await fleet.commands(app)).includes("sleep 1010"));
 });
