@@ -46,3 +46,22 @@ export function sizeOf({ ask, messages }: Pick<Entry, "ask" | "messages">): Size
 export function hasRoom({ chars, bytes, messages }: Size): boolean {
   return chars <= LIMIT.joinedChars && bytes <= LIMIT.joinedBytes && messages <= LIMIT.messages;
 }
+
+/** There is no room: in an ask or a run for one more text, or in the ledger for anything more. */
+export type Full =
+  | { readonly kind: "full"; readonly of: "entry"; readonly size: Size }
+  | { readonly kind: "full"; readonly of: "ledger" };
+
+/** The characters that an entry keeps in memory. */
+const keptChars = ({ ask, messages }: Entry): number =>
+  messages.reduce((sum, { text }) => sum + text.length, ask.text.length);
+
+/** What keeps an entry from being kept, as it would be, in place of its like among these; undefined for nothing. */
+export function fullBy(entry: Entry, entries: readonly Entry[]): Full | undefined {
+  const size = sizeOf(entry);
+  if (!hasRoom(size)) return { kind: "full", of: "entry", size };
+  const others = entries.filter(({ ask }) => ask.id !== entry.ask.id);
+  const chars = others.reduce((sum, other) => sum + keptChars(other), keptChars(entry));
+  const isKept = others.length < LIMIT.ledgerEntries && chars <= LIMIT.ledgerChars;
+  return isKept ? undefined : { kind: "full", of: "ledger" };
+}

@@ -58,8 +58,9 @@ export const LIMIT = {
   /** How much of a body that is too large is read on, so that its sender hears the refusal. */
   discardBytes: 8 * 1024 * 1024,
   auditRows: 10_000,
-  /** What has been asked and has not ended; runs that have, of which the newest keep their output. */
+  /** What has been asked and has not ended, with all their texts; runs that have, of which the newest keep their output. */
   ledgerEntries: 2_000,
+  ledgerChars: 16_000_000,
   historyRuns: 5_000,
   outputRuns: 500,
   endedKeys: 50_000,
@@ -71,8 +72,9 @@ export const LIMIT = {
   commandChars: 64 * 1024,
   /** What of the body of an /exec is not the ask: ids, the kind's own variables. */
   execRestBytes: 20_000,
-  /** The platform's bounds: what an object answers at once, and one value that it stores. */
+  /** The platform's bounds: what an object answers at once, its memory, and one value that it stores. */
   answerBytes: 32 * 1024 * 1024,
+  isolateBytes: 128 * 1024 * 1024,
   storedBytes: 2 * 1024 * 1024,
   /** An entry whole, and as one line of all that have not ended. */
   entryBytes: 1024 * 1024,
@@ -224,6 +226,10 @@ const SIZES: readonly Relation[] = [
   {
     says: "a joined ask twice, as argument and variable, and the rest of an /exec are one body",
     holds: 2 * LIMIT.joinedBytes + LIMIT.execRestBytes <= LIMIT.bodyBytes,
+  },
+  {
+    says: "all texts that a ledger keeps, of two bytes a character, are a quarter of its memory",
+    holds: 2 * LIMIT.ledgerChars <= LIMIT.isolateBytes / 4,
   },
   { says: "a line of every entry is one answer", holds: LIMIT.ledgerEntries * LIMIT.lineBytes <= LIMIT.answerBytes },
   {

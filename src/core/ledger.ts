@@ -3,7 +3,7 @@
 
 import { CLOCK, LIMIT } from "./budgets.ts";
 import type { Ask, Entry, Message, MessageKind, Reading, Verdict } from "./ask.ts";
-import { hasRoom, sizeOf, type Size } from "./askSize.ts";
+import { fullBy, type Full } from "./askSize.ts";
 import type { Instant } from "./time.ts";
 import { behindWhat, isChild, isLive, nextInTurn, queueOf, type Behind, type Doors } from "./turn.ts";
 
@@ -78,9 +78,7 @@ export type AskFound =
   /** A later message of a thread that waits already is added to what it waits with. */
   | { readonly kind: "added"; readonly entry: Entry; readonly position: number }
   | { readonly kind: "known"; readonly id: string }
-  /** There is no room: in the thread's ask for one more text, or in the ledger for one more ask. */
-  | { readonly kind: "full"; readonly of: "thread"; readonly size: Size }
-  | { readonly kind: "full"; readonly of: "ledger" }
+  | Full
   | { readonly kind: "fenced" };
 
 function admitted(entry: Entry, doors: Doors, now: Instant): Entry {
@@ -127,12 +125,13 @@ export function askStep(store: LedgerStore, ask: Ask, doors: Doors, now: Instant
   const waiting = queueOf(store, ask.resource).find((entry) => entry.ask.threadKey === ask.threadKey);
   if (waiting !== undefined) {
     const { store: added, found } = addText(store, waiting, ask, now);
-    if (found.kind === "full") return same(store, { ...found, of: "thread" });
+    if (found.kind === "full") return same(store, found);
     return { store: added, found: { ...found, position: positionOf(added, waiting.ask.id) } };
   }
-  if (store.entries.length >= LIMIT.ledgerEntries) return same(store, { kind: "full", of: "ledger" });
   const placed = { ...store, nextPlace: store.nextPlace + 1 };
   const entry = entryFor(ask, store.nextPlace, now);
+  const full = fullBy(entry, store.entries);
+  if (full !== undefined) return same(store, full);
   const behind = behindWhat(store, entry, doors);
   if (behind === null) {
     const run = admitted(entry, doors, now);
@@ -144,8 +143,8 @@ export function askStep(store: LedgerStore, ask: Ask, doors: Doors, now: Instant
   return { store: queued, found: { kind: "queued", entry: waits, position: positionOf(queued, ask.id), behind } };
 }
 
-/** What became of a text for a queued ask; `full` by the size that it would have with it. */
-type Added = { readonly kind: "added"; readonly entry: Entry } | { readonly kind: "full"; readonly size: Size };
+/** What became of a text for a queued ask. */
+type Added = { readonly kind: "added"; readonly entry: Entry } | Full;
 
 /** What was said later to a queued ask is a part of it, behind what was said before it was sent back; its key stays known. */
 function addText(
@@ -160,8 +159,8 @@ function addText(
   const folded = entry.messages.map((one): Message => (open.includes(one) ? { ...one, kind: "added" } : one));
   const messages = [...folded, message];
   const longer: Entry = { ...entry, ask: { ...entry.ask, text }, messages, delivered: message.seq };
-  const size = sizeOf(longer);
-  if (!hasRoom(size)) return same(store, { kind: "full", size });
+  const full = fullBy(longer, store.entries);
+  if (full !== undefined) return same(store, full);
   const next = withEntry({ ...store, nextSeq: store.nextSeq + 1 }, longer);
   return { store: next, found: { kind: "added", entry: longer } };
 }
@@ -293,7 +292,7 @@ export type MessageFound =
   | { readonly kind: "added"; readonly entry: Entry }
   /** A stop of an ask that waits ends it: its place is free. */
   | { readonly kind: "ended"; readonly entry: Entry }
-  | { readonly kind: "full"; readonly size: Size }
+  | Full
   | { readonly kind: "over" };
 
 /** A message for a run in flight passes whatever is closed, and is written only while the run lives. */
@@ -313,8 +312,8 @@ export function messageStep(
   const next = { ...store, nextSeq: store.nextSeq + 1 };
   // It ends with what ended it: said again under its key, that is known.
   if (!isLive(entry)) return { store: withoutEntry(next, id), found: { kind: "ended", entry: told } };
-  const size = sizeOf(told);
-  if (!hasRoom(size) && said.kind !== "stop") return same(store, { kind: "full", size });
+  const full = said.kind === "stop" ? undefined : fullBy(told, store.entries);
+  if (full !== undefined) return same(store, full);
   return { store: withEntry(next, told), found: { kind: "taken", entry: told, message } };
 }
 

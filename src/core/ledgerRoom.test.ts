@@ -60,7 +60,7 @@ test("there is an end to how much is kept of one ask, of one run's messages, and
   });
   assert.deepEqual(said(full, "run-1", "said-2"), {
     store: full,
-    found: { kind: "full", size: size("said said-2", 2) },
+    found: { kind: "full", of: "entry", size: size("said said-2", 2) },
   });
   assert.equal(said(full, "run-1", "stop-1", "stop").found.kind, "taken", "a stop is always taken");
   const waits = asked(BEGUN, askOf(1, { text: long }), false).store;
@@ -68,7 +68,7 @@ test("there is an end to how much is kept of one ask, of one run's messages, and
   assert.deepEqual([over.store, over.found.kind], [waits, "full"]);
   const more = asked(waits, askOf(2, { threadKey: "web:T1" }));
   const longer = { ...size("\ntext 2", 1), bytes: LIMIT.joinedChars + 8 };
-  assert.deepEqual(more, { store: waits, found: { kind: "full", of: "thread", size: longer } });
+  assert.deepEqual(more, { store: waits, found: { kind: "full", of: "entry", size: longer } });
   const many = Array.from({ length: LIMIT.messages }, (_, n) => n).reduce(
     (store, n) => messageStep(store, "run-1", { key: `m-${n}`, kind: "steer", text: "" }, T0).store,
     FREE,
@@ -79,6 +79,24 @@ test("there is an end to how much is kept of one ask, of one run's messages, and
     entries: Array.from({ length: LIMIT.ledgerEntries }, (_, n) => ({ ...held, ask: askOf(n + 9) })),
   };
   assert.deepEqual(asked(crowd, askOf(1)), { store: crowd, found: { kind: "full", of: "ledger" } });
+});
+
+test("all texts together have an end too, for an ask and for what is said; a stop passes, and what ends makes room", () => {
+  const text = "x".repeat(LIMIT.askChars);
+  const crowd = {
+    ...BEGUN,
+    entries: Array.from({ length: LIMIT.ledgerChars / LIMIT.askChars }, (_, n) => ({
+      ...held,
+      ask: askOf(n, { text }),
+    })),
+  };
+  const full = { kind: "full", of: "ledger" };
+  assert.deepEqual(asked(crowd, askOf(9_999)), { store: crowd, found: full });
+  assert.deepEqual(said(crowd, "run-1", "said-1"), { store: crowd, found: full });
+  assert.equal(said(crowd, "run-1", "stop-1", "stop").found.kind, "taken");
+  const { store } = endRunStep(crowd, "run-2", { generation: 1, leftId: "left-2" }, T0);
+  assert.equal(asked(store, askOf(9_999)).found.kind, "admitted");
+  assert.equal(said(store, "run-1", "said-1").found.kind, "taken");
 });
 
 test("what is said in dear characters finds as much room as its bytes leave, and what is left of it is one ask", () => {

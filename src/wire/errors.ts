@@ -160,7 +160,7 @@ export const ERRORS = {
   },
   LEDGER_FULL: {
     status: 503,
-    title: "The ledger has no room for one more ask",
+    title: "The ledger has no room for more",
     next: "Ask again once some of what waits has ended.",
   },
   AGENT_FAILED: {

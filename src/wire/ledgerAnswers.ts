@@ -2,7 +2,7 @@
 // the store, is picked here, for every filling of the ledger's port.
 
 import type { Entry, SeenEntry, Verdict } from "#core/ask.ts";
-import type { Size } from "#core/askSize.ts";
+import type { Full } from "#core/askSize.ts";
 import { LIMIT } from "#core/budgets.ts";
 import type { CardEvent } from "#core/card.ts";
 import {
@@ -33,8 +33,11 @@ export function refuseUnheld(store: LedgerStore, id: string): never {
   return raise("RUN_NOT_HELD", `${id} ${how}`);
 }
 
-/** Refuses one text more, and says how much there would be with it. */
-function refuseMore(what: string, { chars, bytes, messages }: Size): never {
+/** Refuses one text more, and says how much there would be with it, or how much is kept of all that has not ended. */
+function refuseMore(what: string, full: Full): never {
+  const most = `${LIMIT.ledgerEntries} asks and runs that have not ended, and ${LIMIT.ledgerChars} characters of theirs`;
+  if (full.of === "ledger") return raise("LEDGER_FULL", `it keeps ${most}`);
+  const { chars, bytes, messages } = full.size;
   const limits = `${LIMIT.joinedBytes} bytes, ${LIMIT.joinedChars} characters, ${LIMIT.messages} messages`;
   const detail = `text: with it ${what} would have ${bytes} bytes, ${chars} characters, ${messages} messages; it takes ${limits}`;
   return raise("TOO_LARGE", detail, { field: "text" });
@@ -57,9 +60,7 @@ export function askAnswerOf(store: LedgerStore, found: AskFound, now: Instant): 
       return { now, kind: "known", id: found.id, entry, position: positionOf(store, found.id) };
     }
     case "full":
-      return found.of === "ledger"
-        ? raise("LEDGER_FULL", `${LIMIT.ledgerEntries} asks and runs have not ended`)
-        : refuseMore("the ask that waits in this thread", found.size);
+      return refuseMore("the ask that waits in this thread", found);
     case "fenced":
       return raise("FENCED", `the newest generation is ${store.generation}`);
     case "admitted":
@@ -114,7 +115,7 @@ export function refuseBeyond(length: number, from: number): void {
 
 /** The answer to a message; refuses one that finds no room. */
 export function messageAnswerOf(found: MessageFound, now: Instant): LedgerMessageAnswer {
-  if (found.kind === "full") return refuseMore("the run", found.size);
+  if (found.kind === "full") return refuseMore("the run", found);
   return { now, kind: found.kind, entry: found.kind === "over" ? null : found.entry };
 }
 

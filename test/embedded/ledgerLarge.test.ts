@@ -14,15 +14,14 @@ async function begun(t: TestContext): Promise<{ stack: LedgerStack; bot: Bot }> 
   return { stack, bot: await Bot.begin(stack.client) };
 }
 
-test("a queue of the longest asks is looked at, dispatched and taken over, also as full as the ledger can be", async (t) => {
+test("a queue as full as the ledger can be, in asks and in their texts, is looked at, dispatched and taken over", async (t) => {
   const { stack, bot } = await begun(t);
-  const text = "漢".repeat(LIMIT.askChars);
+  const text = "漢".repeat(LIMIT.ledgerChars / LIMIT.ledgerEntries);
   const together = 20;
   for (let n = 0; n < LIMIT.ledgerEntries; n += together)
     await Promise.all(Array.from({ length: together }, (_, m) => bot.ask(askOf(n + m, { text }), false)));
   assert.equal(await codeOf(bot.ask(askOf(LIMIT.ledgerEntries), false)), "LEDGER_FULL");
 
-  assert.equal(await codeOf(stack.client.entries()), "UNREADABLE", "each whole is more than the platform answers");
   const answer = await stack.ask("read", "/entries?brief=1");
   assert.ok(answer.text.length < LIMIT.ledgerEntries * LIMIT.lineBytes, `${answer.text.length}`);
   assert.equal(ledgerLookSchema.parse(answer.body).entries.length, LIMIT.ledgerEntries);
