@@ -23,6 +23,8 @@ before(async () => {
 const resourceOf = (n: number): string => repositories[n % repositories.length] ?? "";
 const numberOf = (text: string): number => Number(/^echo (\d+) /.exec(text)?.[1]);
 const started = (): number[] => stack.linesOf("started").map(Number);
+/** Those whose process the agent has begun, in its order: what they write themselves comes as the machine lets it. */
+const begun = (): number[] => stack.begunProcesses().map(({ argv }) => numberOf(argv.at(-1) ?? ""));
 
 async function ask(n: number) {
   const body = { key: `ask-${n}`, resource: resourceOf(n), text: `echo ${n} >> '${stack.home}/started'` };
@@ -35,8 +37,8 @@ async function killOnce(count: number, place: { when: "before" | "after"; path: 
   const dead = async (): Promise<void> => {
     const { entries } = await stack.ledger.entries();
     const live = entries.filter((entry) => entry.state !== "queued").map((entry) => numberOf(entry.ask.text));
-    const begun = new Set(started());
-    for (const n of live) if (!begun.has(n)) caught.add(n);
+    const alive = new Set(begun());
+    for (const n of live) if (!alive.has(n)) caught.add(n);
   };
   await stack.killAt(place, { dead });
 }
@@ -116,14 +118,14 @@ test("inv. 8, 12: 200 asks that a roll held back are started once each and in or
       admittedAt.toSorted((a, b) => a - b),
       `${resource}: admitted in the order of arrival`,
     );
-    const begun = started().filter((n) => resourceOf(n) === resource && !caught.has(n));
-    for (const [at, n] of begun.entries())
+    const inOrder = begun().filter((n) => resourceOf(n) === resource && !caught.has(n));
+    for (const [at, n] of inOrder.entries())
       assert.ok(
-        overtaken(begun, at) < LIMIT.provisioningSlots,
-        `${n} overtakes more than are let in at once: ${begun.join(" ")}`,
+        overtaken(inOrder, at) < LIMIT.provisioningSlots,
+        `${n} overtakes more than are let in at once: ${inOrder.join(" ")}`,
       );
   }
   assert.ok(caught.size > 0, "some were in hand as it died, and had not started");
-  assert.ok(caught.size <= 4 * repositories.length * (LIMIT.provisioningSlots + 1), `${caught.size} of them`);
+  assert.ok(caught.size < ASKS / 2, `the order is that of most of them: ${caught.size} were caught`);
   await eventually("each wait is on record, and each end told", () => untold(rows));
 });

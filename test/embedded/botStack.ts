@@ -1,8 +1,9 @@
 // A whole stack as a test of the bot reaches it: fleet, ledger and bot as the product serves them, the bot's process by its
 // id, and its places, at which it dies or stands still as the test says.
 
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, globSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import * as z from "zod";
 import { botClient, type BotClient } from "#client/bot.ts";
 import { ledgerClient, type LedgerClient } from "#client/ledger.ts";
 import type { Transport } from "#client/transport.ts";
@@ -18,6 +19,9 @@ import { clockSettingSchema, type HostBuild, type ProcessId, type SwapAnswer } f
 import { PLACE_FILE, TAKEN_FILE, type Place } from "./botPlace.ts";
 import { FleetStack } from "./fleetStack.ts";
 import { eventually } from "./hostStack.ts";
+
+/** Of an agent's record of a process: what it runs, and since when. */
+const begunSchema = z.object({ argv: z.array(z.string()), startedAt: z.number() });
 
 /** What is done around a kill. */
 export interface Killing {
@@ -175,6 +179,15 @@ export class BotStack extends FleetStack {
   linesOf(name: string): string[] {
     const file = join(this.home, name);
     return existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1) : [];
+  }
+
+  /** Every process that an agent of this stack has begun, in the order in which they came to it. */
+  begunProcesses(): readonly z.infer<typeof begunSchema>[] {
+    const folders = globSync("*/data/procs/*/proc.json", { cwd: this.paths.containers });
+    const read = folders.map((name) => readJsonFile(join(this.paths.containers, name), begunSchema));
+    return read
+      .flatMap((one) => (one.kind === "value" ? [one.value] : []))
+      .toSorted((a, b) => a.startedAt - b.startedAt);
   }
 
   botLog(): string {
