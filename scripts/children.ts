@@ -63,14 +63,20 @@ function carriers(mark: string): Map<number, string> {
   return found;
 }
 
-/** Waits a moment for all carriers of a mark to end, then ends the rest. Answers those that had to be ended. */
-export async function sweep(mark: string): Promise<string[]> {
+/** Waits a moment for all carriers of a mark to end; answers those that have not. */
+async function leftOf(mark: string): Promise<Map<number, string>> {
   const last = Date.now() + GONE_WITHIN_MS;
   let left = carriers(mark);
   while (left.size > 0 && Date.now() < last) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     left = carriers(mark);
   }
+  return left;
+}
+
+/** Waits a moment for all carriers of a mark to end, then ends the rest. Answers those that had to be ended. */
+export async function sweep(mark: string): Promise<string[]> {
+  const left = await leftOf(mark);
   for (const pid of left.keys()) {
     try {
       process.kill(pid, "SIGKILL");
@@ -78,6 +84,7 @@ export async function sweep(mark: string): Promise<string[]> {
       // It has ended by itself.
     }
   }
+  if (left.size > 0) await leftOf(mark);
   return [...left].map(([pid, command]) => `${pid} ${command}`);
 }
 
