@@ -14,6 +14,7 @@ import { DEPLOY_EXIT } from "#deploy/endings.ts";
 import { lookAtBot, viewOf } from "#deploy/facts.ts";
 import type { FleetPortParts } from "#deploy/fleetPort.ts";
 import { byItself, inFlightWords, runWords } from "#deploy/lines.ts";
+import { liftLeftBehind } from "#deploy/leftBehind.ts";
 import { takeDeployLock } from "#deploy/lock.ts";
 import { planOf, planWords } from "#deploy/plan.ts";
 import type { DeployPort } from "#deploy/port.ts";
@@ -258,10 +259,14 @@ async function runThrough(begun: Begun, { status, release, residents, plan, with
   const { cli, asked, access, root, teller, stop, drainId } = begun;
   const to = release.build;
   const { shapes, steps } = plan;
+  const fleet = clientDoor(access.transport);
+  const beside = besideOf(access, status, release);
+  const lifted = asked.force ? [] : await liftLeftBehind(access.paths, { fleet, bot: beside.bot }, stop);
+  for (const line of lifted) teller.line(line);
   const { receipt, file } = await deploy({
     paths: access.paths,
-    fleet: clientDoor(access.transport),
-    ...besideOf(access, status, release),
+    fleet,
+    ...beside,
     watch: access.watch,
     clock: access.clock,
     budgets: budgetsFor(residents, access),

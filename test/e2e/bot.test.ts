@@ -115,6 +115,30 @@ test("`down --now` does not wait for a bot at work, which hands its run off all 
   up = await home.up();
 });
 
+test("a deploy that was killed holds up nothing: the next one of its folder lifts its drain, and waits for the runs alone", async () => {
+  const work = await atWork();
+  const waits = async (): Promise<Typed> => {
+    const deploy = home.type(["deploy", "restart", "bot"]);
+    await deploy.says(/waits for r-/);
+    return deploy;
+  };
+  const dead = await waits();
+  dead.signal("SIGKILL");
+  await dead.ended;
+  const [left] = await home.drains();
+  const next = await waits();
+  assert.match(next.err, new RegExp(`the deploy by .* is dead: its drain ${left?.id ?? "-"} is lifted`));
+  assert.deepEqual(
+    (await home.drains()).map(({ id }) => id === left?.id),
+    [false],
+  );
+  await goesOn(work);
+  const { code, err } = await next.ended;
+  assert.equal(code, 0, err);
+  const { drainId } = await nextBot(undefined);
+  assert.notEqual(drainId, left?.id);
+});
+
 test("a bot that is to hand off from now on does so at the deploy that says it", async () => {
   const work = await atWork();
   home.configure({
