@@ -109,6 +109,7 @@ export const stages: readonly Stage[] = [
     atOnce: 1,
     testBoundMs: 150 * SECOND,
   },
+  { name: "chaos", boundMs: 600 * SECOND, globs: ["test/chaos/**/*.test.ts"], atOnce: 1, testBoundMs: 300 * SECOND },
   { name: "e2e", boundMs: 900 * SECOND, globs: ["test/e2e/**/*.test.ts"], atOnce: 1, testBoundMs: 180 * SECOND },
 ];
 
@@ -119,7 +120,7 @@ export const stages: readonly Stage[] = [
 export const order: readonly (readonly (readonly string[])[])[] = [
   [["lint", "types", "tidy", "format", "dead", "docs", "unit"]],
   [
-    ["explorer", "replay"],
+    ["explorer", "replay", "chaos"],
     ["embedded", "e2e"],
   ],
 ];

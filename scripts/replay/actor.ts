@@ -1,4 +1,4 @@
-// One person or program of the evening: a command line in a process of its own, with every line it said and when.
+// One person or program of a replay: a command line in a process of its own, with every line it said and when.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import type { Instant } from "#core/time.ts";
@@ -68,8 +68,12 @@ export class Actor {
     return this.said.find((speech) => pattern.test(speech.line));
   }
 
-  /** Ends it as a person at the keyboard does. */
-  end(): void {
-    if (this.over === undefined) this.#child.kill("SIGINT");
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Sends it a signal while it lives: as a person at the keyboard ends it, where none is named. */
+  end(signal: "SIGINT" | "SIGKILL" = "SIGINT"): void {
+    if (this.over === undefined) this.#child.kill(signal);
   }
 }

@@ -2,10 +2,12 @@
 // holds the folder's lock knows that the deployer of a receipt without an end is dead. One that had begun to swap is not
 // touched, since its upload may go on; its own bounds end it.
 
+import { REAL } from "#core/budgets.ts";
 import type { Drain } from "#core/drain.ts";
 import { clockOf } from "#core/time.ts";
 import type { Receipt } from "#wire/receipt.ts";
 import type { StatePaths } from "#node/stateFolder.ts";
+import { within } from "#deploy/facts.ts";
 import type { BotDoor, FleetDoor } from "#deploy/fleetDoor.ts";
 import { warning, type Line } from "#deploy/line.ts";
 import { listReceipts } from "#deploy/receiptFile.ts";
@@ -32,7 +34,7 @@ export async function liftLeftBehind(paths: StatePaths, { fleet, bot }: Doors, s
       await fleet.undrain(body, signal);
       said.push(warning(`the deploy by ${by} of ${clockOf(since)} is dead: its drain ${id} is lifted`));
       // A copy that the bot keeps ends by its own pulse.
-      await bot?.undrain(body, signal).catch(() => undefined);
+      await bot?.undrain(body, within(REAL.liftTryMs, signal)).catch(() => undefined);
     }
   } catch {
     // The deploy's own first effect meets what is wrong here, and says it.
