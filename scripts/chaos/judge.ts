@@ -13,17 +13,22 @@ const real = clockOf(REAL_TIME);
 const SETTLES_WITHIN_MS = 240_000;
 const SHOWN = 5;
 
-/** Whether nothing is at work, asked for, or closed any more. */
-async function isSettled({ access }: Ground): Promise<boolean> {
+/** What is closed, registered or asked for still, by its ids. */
+async function leftOf({ access }: Ground): Promise<readonly string[]> {
   try {
     const [{ drains }, { runs, attaching }, { live }] = await Promise.all([
       access.fleet.drains(),
       access.fleet.residents({ fresh: true }),
       access.bot.client.runs({ limit: 1 }),
     ]);
-    return drains.length + runs.length + attaching + live.length === 0;
-  } catch {
-    return false;
+    return [
+      ...drains.map(({ id }) => `drain ${id}`),
+      ...runs.map(({ runId, state }) => `registered ${runId}, ${state}`),
+      ...(attaching === 0 ? [] : [`${attaching} at the door`]),
+      ...live.map(({ id, card }) => `ask ${id}, ${card.state}`),
+    ];
+  } catch (error) {
+    return [String(error)];
   }
 }
 
@@ -31,10 +36,11 @@ async function isSettled({ access }: Ground): Promise<boolean> {
 export async function settles(ground: Ground): Promise<Fact> {
   const since = performance.now();
   const took = (): number => performance.now() - since;
-  let open = await isSettled(ground);
-  for (; !open && took() < SETTLES_WITHIN_MS; open = await isSettled(ground)) await ground.rests(500);
-  const found = open ? `after ${Math.round(took() / 1_000)} s` : "it does not";
-  return { says: "everything ends by itself, and the fleet is open", found, holds: open, proof: { ms: took() } };
+  let left = await leftOf(ground);
+  for (; left.length > 0 && took() < SETTLES_WITHIN_MS; left = await leftOf(ground)) await ground.rests(500);
+  const found = left.length === 0 ? `after ${Math.round(took() / 1_000)} s` : `not ${left.slice(0, SHOWN).join("; ")}`;
+  const holds = left.length === 0;
+  return { says: "everything ends by itself, and the fleet is open", found, holds, proof: { ms: took(), left } };
 }
 
 async function outputOf({ access }: Ground, id: string): Promise<string> {

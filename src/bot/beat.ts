@@ -10,7 +10,7 @@ import { NotOurs } from "./steady.ts";
 /** The heartbeats of one bot. */
 export class Beat {
   readonly #desk: Desk;
-  /** The queue is looked at after each heartbeat. */
+  /** What is looked at after each heartbeat. */
   readonly #poke: () => void;
   readonly #over = new AbortController();
   #wake = new AbortController();

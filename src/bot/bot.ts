@@ -11,6 +11,7 @@ import { Doors } from "./doors.ts";
 import type { Desk } from "./dispatcher/desk.ts";
 import { Repositories } from "./dispatcher/repositories.ts";
 import { tellEnd } from "./ends.ts";
+import { Leftovers } from "./leftovers.ts";
 import { Outbox } from "./outbox.ts";
 import type { BotParts } from "./parts.ts";
 import { Queue } from "./queue.ts";
@@ -88,7 +89,11 @@ export async function beginBot(parts: BotParts, bearers: Bearers, gone: number |
     told: new Map(),
     repositories: new Repositories(parts.fleet),
   };
-  const beat = new Beat(desk, () => queue.poke());
+  const leftovers = new Leftovers(desk);
+  const beat = new Beat(desk, () => {
+    queue.poke();
+    void leftovers.look();
+  });
   const queue: Queue = new Queue({ desk, onLapse: (at) => beat.lapseAt(at) });
   const giveUp = (): void => {
     over.abort();

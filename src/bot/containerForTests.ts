@@ -7,7 +7,8 @@ import { mayStartIn } from "#core/resident.ts";
 import { execBodySchema, opBodySchema, writeBodySchema, type ExecBody } from "#wire/attach.ts";
 import { refusal, type FakeFleet } from "#client/clientForTests.ts";
 
-interface Process {
+/** One process of a run. */
+export interface Process {
   readonly id: string;
   readonly runId: string;
   readonly command: readonly string[];

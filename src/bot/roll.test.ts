@@ -3,9 +3,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CLOCK } from "#core/budgets.ts";
+import { CLOCK, LIMIT, REAL } from "#core/budgets.ts";
 import { MINUTE, SECOND } from "#core/time.ts";
+import { refusal } from "#client/clientForTests.ts";
 import { asked, born, request, World } from "./botForTests.ts";
+import type { Process } from "./containerForTests.ts";
 import { Night } from "./nightForTests.ts";
 
 const TEXTS = ["one", "two", "three", "four", "five"];
@@ -222,20 +224,54 @@ test("a container that is replaced during a roll: the next bot resumes the run, 
   assert.deepEqual([run.ended?.verdict.ending, run.ended?.verdict.by], ["replaced", "container"]);
 });
 
-test("a stop that is said while nobody holds the run ends it as soon as somebody does", async () => {
+/** A run whose bot has handed it off, and which goes on and is told to stop while nobody holds it. */
+async function stoppedUnheld(goesOn: (container: World["container"], process: Process) => void) {
   const world = new World();
   const first = await born(world, { roll: "handoff" });
-  await request(first, "POST /asks", { body: { key: "k", resource: "app", text: "go" } });
+  const { id } = await asked(first, "go");
   await world.clock.settle();
   await first.bot.end();
-  const [process] = world.container.processes;
-  assert.ok(process);
+  const process = world.container.of(id);
+  world.container.say(process, "said to nobody\n");
+  goesOn(world.container, process);
   const { generation } = await world.ledger.entries();
-  await world.ledger.say({ id: process.runId, generation, key: "stop", kind: "stop", text: "" });
+  await world.ledger.say({ id, generation, key: "stop", kind: "stop", text: "" });
+  return { world, id, endOf: async () => (await world.ledger.run(id)).ended };
+}
+
+test("a stop that is said while nobody holds the run ends it as soon as somebody does, with all that it had said", async () => {
+  const { world, endOf } = await stoppedUnheld(() => undefined);
   await born(world);
   await world.clock.advance(SECOND);
-  assert.equal((await world.ledger.run(process.runId)).ended?.verdict.ending, "stopped");
+  const ended = await endOf();
+  assert.deepEqual([ended?.verdict.ending, ended?.writeUp], ["stopped", "said to nobody"]);
   assert.equal(world.server.registered.size, 0);
+});
+
+test("what had ended by itself before it was told to stop has ended so", async () => {
+  const { world, endOf } = await stoppedUnheld((container, process) => container.finish(process, { exit: 3 }));
+  await born(world);
+  await world.clock.advance(SECOND);
+  const ended = await endOf();
+  assert.deepEqual([ended?.verdict.ending, ended?.verdict.exit, ended?.writeUp], ["failed", 3, "said to nobody"]);
+});
+
+test("a stop of a run whose process is nowhere any more starts it nowhere", async () => {
+  const { world, id, endOf } = await stoppedUnheld((container) => container.processes.splice(0));
+  await born(world);
+  await world.clock.advance(SECOND);
+  assert.equal((await endOf())?.verdict.ending, "stopped");
+  assert.deepEqual(world.container.started, [], id);
+});
+
+test("a fleet that is away holds up a stop for no longer than a process may take to go", async () => {
+  const { world, endOf } = await stoppedUnheld(() => undefined);
+  for (const path of ["/attach", "/exec", "/op", "/detach"]) world.server.answers.set(path, () => refusal("ROLLING"));
+  await born(world);
+  await world.clock.advance(REAL.processGoneMs - SECOND);
+  assert.equal(await endOf(), null);
+  await world.clock.advance(2 * SECOND + LIMIT.tries * CLOCK.retryMs);
+  assert.equal((await endOf())?.verdict.ending, "stopped");
 });
 
 test("a bot that was killed is followed within one ledger lease", async () => {

@@ -100,6 +100,8 @@ export interface Start {
 }
 
 type Ending = "stopped" | "leaseSpent" | "left";
+/** How a process ends that nobody of ours has told to. */
+const OWN_ENDS: readonly ProcEnd["cause"][] = ["exited", "signalled"];
 type Outcome = Verdict | { readonly kind: "left" };
 
 class Execution {
@@ -139,9 +141,12 @@ class Execution {
     stop.addEventListener("abort", stopped, { once: true });
     leave?.addEventListener("abort", left, { once: true });
     try {
-      if (stop.aborted) return { kind: "stopped" };
+      const isBegun = this.#hold !== null && this.#hold.from !== null;
+      if (stop.aborted && !isBegun) return { kind: "stopped" };
       if (leave?.aborted === true) return { kind: "left" };
       void this.#endWithLease();
+      // Nobody followed it as it was told to stop: it is ended now, unless it has ended by itself.
+      if (stop.aborted) stopped();
       return await this.#execute().catch((error: unknown): Outcome => this.#broken(error));
     } finally {
       this.#over.abort();
@@ -193,7 +198,7 @@ class Execution {
       const process = `${reading.procId} ${reading.bootId}`;
       if (process !== told) await this.#events.onBegin?.(reading);
       told = process;
-      if (this.#end !== null) return { kind: this.#end };
+      if (this.#end !== null && !reading.heard) return { kind: this.#end };
       const outcome = await this.#outcomeOf(await this.#follow(reading), reading);
       if (outcome === "goOn") continue;
       if (outcome !== "gone") return outcome;
@@ -209,7 +214,7 @@ class Execution {
   #follow(reading: Reading): Promise<Followed> {
     const { resource, threadKey, runId, generation, env } = this.#ask;
     // In a later boot the process is asked after, not started: it may have ended there, and its record says how.
-    const mayStart = this.#isIn(reading) && !this.#differs;
+    const mayStart = this.#end === null && this.#isIn(reading) && !this.#differs;
     const ask = { resource, threadKey, runId, generation, env, command: mayStart ? reading.command : null };
     const wishes = { sink: this.#events, signal: this.#gone.signal, onFound: () => this.#events.onFound?.() };
     return follow(this.#ports.fleet, ask, reading, wishes);
@@ -221,7 +226,9 @@ class Execution {
   }
 
   async #outcomeOf(followed: Followed, reading: Reading): Promise<Outcome | "goOn" | "gone"> {
-    if (this.#end !== null) return { kind: this.#end };
+    // What had ended by itself before it could be ended has ended so.
+    const isItsOwn = followed.kind === "end" && OWN_ENDS.includes(followed.end.cause);
+    if (this.#end === "left" || (this.#end !== null && !isItsOwn)) return { kind: this.#end };
     switch (followed.kind) {
       case "end":
         return this.#ended(followed.end);

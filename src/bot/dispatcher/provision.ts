@@ -5,6 +5,7 @@ import { knownOf, type AttachAsk, type Attached, type WaitNote } from "#client/a
 import type { Verdict } from "#client/execution.ts";
 import { refusedVerdict } from "#client/run.ts";
 import { isUnreachable } from "#client/transport.ts";
+import { REAL } from "#core/budgets.ts";
 import { problemIn } from "#wire/errors.ts";
 import type { ReturnAnswer } from "#wire/ledger.ts";
 import { attachingCard, waitingCard } from "../cards.ts";
@@ -90,15 +91,37 @@ async function refused(desk: Desk, run: LiveRun, error: unknown, version: number
   return { kind: "over", verdict: refusedVerdict(error), mayBeIn: isInFlight || isUnreachable(error) };
 }
 
-/** Attaches once, over a container that rolls but over no drain. */
+/** Fires once what was told to stop has had its time to be heard, or with `over` never. */
+function longAfter(stop: AbortSignal, { real }: Desk["parts"], over: AbortSignal): AbortSignal {
+  const late = new AbortController();
+  const begin = (): void => {
+    const lateBy = real.sleep(REAL.processGoneMs, over);
+    void lateBy.then(
+      () => late.abort(new Error("stopped")),
+      () => undefined,
+    );
+  };
+  if (stop.aborted) begin();
+  else stop.addEventListener("abort", begin, { once: true, signal: over });
+  return late.signal;
+}
+
+/**
+ * Attaches once, over a container that rolls but over no drain. A stop ends the attach of a newcomer at once, and that of a run
+ * in flight only after a while: how far it came, or how it ended by itself, is heard first.
+ */
 export async function provision(desk: Desk, run: LiveRun): Promise<Provisioned> {
-  const signal = AbortSignal.any([run.stop.signal, run.leave.signal]);
+  const over = new AbortController();
+  const isNew = run.entry.reading === null;
+  const stopped = isNew ? run.stop.signal : longAfter(run.stop.signal, desk.parts, over.signal);
   const { version } = desk.doors;
-  if (run.entry.reading === null) desk.cards.tell(attachingCard(run.entry, desk.cards.last(run.id)));
+  if (isNew) desk.cards.tell(attachingCard(run.entry, desk.cards.last(run.id)));
   try {
-    const attached = await attach(desk, run, signal);
+    const attached = await attach(desk, run, AbortSignal.any([stopped, run.leave.signal]));
     return { kind: "attached", attached };
   } catch (error) {
     return await refused(desk, run, error, version);
+  } finally {
+    over.abort();
   }
 }
