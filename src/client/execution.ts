@@ -202,6 +202,7 @@ class Execution {
       const outcome = await this.#outcomeOf(await this.#follow(reading), reading);
       if (outcome === "goOn") continue;
       if (outcome !== "gone") return outcome;
+      if (this.#end !== null) return { kind: this.#end };
       const by = replacedBy(this.#standing);
       const resume = this.#resumes < (this.#hold?.resumes ?? Number.POSITIVE_INFINITY) ? this.#ask.resume : null;
       this.#events.onReplaced(resume);
@@ -228,7 +229,8 @@ class Execution {
   async #outcomeOf(followed: Followed, reading: Reading): Promise<Outcome | "goOn" | "gone"> {
     // What had ended by itself before it could be ended has ended so.
     const isItsOwn = followed.kind === "end" && OWN_ENDS.includes(followed.end.cause);
-    if (this.#end === "left" || (this.#end !== null && !isItsOwn)) return { kind: this.#end };
+    if (this.#end !== null && !isItsOwn) return await this.#whileEnding(followed, this.#end);
+    if (this.#end === "left") return { kind: "left" };
     switch (followed.kind) {
       case "end":
         return this.#ended(followed.end);
@@ -250,6 +252,13 @@ class Execution {
       case "failed":
         return { kind: "failed", why: followed.why };
     }
+  }
+
+  /** A stream that is cut while its process is being ended is followed on, for as long as that may take. */
+  async #whileEnding(followed: Followed, how: Ending): Promise<Outcome | "goOn"> {
+    if (followed.kind !== "cut" || this.#gone.signal.aborted) return { kind: how };
+    await this.#ports.real.sleep(REAL.recheckMs, this.#gone.signal).catch(() => undefined);
+    return "goOn";
   }
 
   async #ended(end: ProcEnd): Promise<Outcome | "gone"> {
@@ -282,9 +291,19 @@ class Execution {
     cut: { readonly heard: boolean; readonly why: string },
     left: Reading | null,
   ): Promise<Outcome | "goOn"> {
-    const { clock } = this.#ports;
     if (cut.heard) this.#toldReset = false;
     this.#note({ kind: "cut", heard: cut.heard }, cut.why);
+    try {
+      return await this.#attaching(cut.why, left);
+    } catch (error) {
+      // Told to end meanwhile: how it ends is heard without another attach, if it is.
+      if (this.#end === null || this.#end === "left") throw error;
+      return "goOn";
+    }
+  }
+
+  async #attaching(why: string, left: Reading | null): Promise<Outcome | "goOn"> {
+    const { clock } = this.#ports;
     for (;;) {
       const { step } = this.#standing;
       switch (step.do) {
@@ -294,7 +313,7 @@ class Execution {
           return { kind: "replaced", by: "transport" };
         case "pause":
           await clock.sleep(step.at - clock.now(), this.#ending.signal);
-          this.#note({ kind: "woke" }, cut.why);
+          this.#note({ kind: "woke" }, why);
           break;
         case "attach":
           await this.#attachAgain(left);
@@ -341,14 +360,25 @@ class Execution {
     this.#end = how;
     this.#events.onEnding?.(how);
     this.#ending.abort(new Error(how));
+    const gone = (): void => this.#gone.abort(new Error(how));
+    void this.#ports.real.sleep(REAL.processGoneMs, this.#over.signal).then(gone, gone);
+    if (!(await this.#isTold())) gone();
+  }
+
+  /** Has the run's processes ended, asked again while the fleet is away. Whatever it did not hear the release makes good. */
+  async #isTold(): Promise<boolean> {
+    const { fleet, real } = this.#ports;
     const { resource, threadKey, runId, generation } = this.#ask;
-    try {
-      await this.#ports.fleet.op({ resource, threadKey, runId, generation, op: "stop" });
-      await this.#ports.real.sleep(REAL.processGoneMs, this.#over.signal);
-    } catch {
-      // The container or the fleet is away: the release ends what is left, and says so when it cannot.
+    while (!this.#gone.signal.aborted) {
+      try {
+        await fleet.op({ resource, threadKey, runId, generation, op: "stop" });
+        return true;
+      } catch (error) {
+        if (!isAway(error, true)) return false;
+        await real.sleep(REAL.recheckMs, this.#gone.signal).catch(() => undefined);
+      }
     }
-    this.#gone.abort(new Error(how));
+    return false;
   }
 
   /** Nothing is followed any more, and nothing is ended: also what was being stopped is the next caller's to stop. */

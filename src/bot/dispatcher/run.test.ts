@@ -106,6 +106,24 @@ test("a stop ends it, with its card on the way there, and the thread is free", a
   assert.equal(at.world.server.registered.size, 0);
 });
 
+test("a stop that the fleet does not hear at once is said again, and what ended by itself meanwhile has ended so", async () => {
+  for (const endsItself of [false, true]) {
+    const at = await running();
+    const { container, server, clock } = at.world;
+    const heard = server.answers.get("/op") ?? assert.fail();
+    for (const path of ["/op", "/attach"]) server.answers.set(path, () => refusal("ROLLING"));
+    container.cut();
+    await request(at.living, `POST /runs/${at.id}/stop`, { body: { key: "stop-1" } });
+    await clock.advance(SECOND);
+    container.say(container.of(at.id), "its last word\n");
+    if (endsItself) container.finish(container.of(at.id));
+    server.answers.set("/op", heard);
+    await clock.advance(SECOND);
+    const { ended } = await runOf(at);
+    assert.deepEqual([ended?.verdict.ending, ended?.writeUp], [endsItself ? "finished" : "stopped", "its last word"]);
+  }
+});
+
 test("inv. 15: its lease ends it, and that is said", async () => {
   const at = await running({ leaseMs: 20 * MINUTE });
   await at.world.clock.advance(20 * MINUTE);
