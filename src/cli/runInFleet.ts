@@ -2,7 +2,7 @@
 // own on stderr.
 
 import { constants } from "node:os";
-import type { Verdict } from "#client/execution.ts";
+import type { Verdict } from "#client/work.ts";
 import { callRun, type RunAsk, type RunEnd, type RunEvents } from "#client/run.ts";
 import { readDrain } from "#core/drain.ts";
 import type { Instant, Ms } from "#core/time.ts";

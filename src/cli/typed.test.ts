@@ -10,7 +10,7 @@ import { MINUTE } from "#core/time.ts";
 import { problemOf, TidegateError } from "#wire/errors.ts";
 import { idSchema } from "#wire/names.ts";
 import { Failure } from "#node/failure.ts";
-import type { Verdict } from "#client/execution.ts";
+import type { Verdict } from "#client/work.ts";
 import type { RunEnd } from "#client/run.ts";
 import { asRunFailure, CliError, exitOf, OwnFailure } from "./exit.ts";
 import { mintDrainId, mintShortId } from "./ids.ts";

@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { MINUTE } from "#core/time.ts";
 import { opBodySchema } from "#wire/attach.ts";
 import { askOf, endLine, frame, lines, refusal, scene, type Scene } from "./clientForTests.ts";
-import { execute, type Hold, type WorkEvents } from "./execution.ts";
+import { execute } from "./execution.ts";
+import type { Hold, WorkEvents } from "./work.ts";
 import { execs } from "./runForTests.ts";
 
 const GENERATION = 3;

@@ -6,7 +6,8 @@ import type { Work } from "#wire/attach.ts";
 import { TidegateError } from "#wire/errors.ts";
 import type { Attached } from "./attach.ts";
 import { ResidentDrainingError } from "./drainingError.ts";
-import { execute, type Verdict, type WorkAsk, type WorkEvents, type WorkPorts } from "./execution.ts";
+import { execute } from "./execution.ts";
+import type { Verdict, WorkAsk, WorkEvents, WorkPorts } from "./work.ts";
 import { release } from "./release.ts";
 import { isUnreachable } from "./transport.ts";
 

@@ -1,7 +1,7 @@
 // What the tests of a run use: a run that is called before a fake fleet, with everything that is told of it.
 
 import { askOf, refusal, type Scene } from "./clientForTests.ts";
-import type { TransportNote } from "./execution.ts";
+import type { TransportNote } from "./work.ts";
 import { callRun, type RunAsk, type RunEnd } from "./run.ts";
 
 /** A run that was called, and what was told of it. */

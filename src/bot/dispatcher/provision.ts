@@ -2,7 +2,7 @@
 // to the queue at its old place, at once, with nothing of its lease spent.
 
 import { knownOf, type AttachAsk, type Attached, type WaitNote } from "#client/attach.ts";
-import type { Verdict } from "#client/execution.ts";
+import type { Verdict } from "#client/work.ts";
 import { refusedVerdict } from "#client/run.ts";
 import { isUnreachable } from "#client/transport.ts";
 import { REAL } from "#core/budgets.ts";

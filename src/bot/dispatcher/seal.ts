@@ -4,7 +4,7 @@
 
 import type { Verdict as Sealed } from "#core/ask.ts";
 import { LIMIT } from "#core/budgets.ts";
-import type { Verdict } from "#client/execution.ts";
+import type { Verdict } from "#client/work.ts";
 import { titled } from "#wire/errors.ts";
 import { endedCard } from "../cards.ts";
 import type { LiveRun } from "../runs.ts";

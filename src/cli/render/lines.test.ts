@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MINUTE, SECOND } from "#core/time.ts";
 import { ResidentDrainingError } from "#client/drainingError.ts";
-import type { Verdict } from "#client/execution.ts";
+import type { Verdict } from "#client/work.ts";
 import type { RunEnd } from "#client/run.ts";
 import { Failure } from "#node/failure.ts";
 import { problemOf, TidegateError } from "#wire/errors.ts";

@@ -4,7 +4,7 @@ import { clockOf, hourMinuteOf, formatDuration, type Instant, type Ms } from "#c
 import { waitedWords } from "#core/waitWords.ts";
 import type { Attached, WaitNote } from "#client/attach.ts";
 import { LIMIT } from "#core/budgets.ts";
-import type { TransportNote, Verdict } from "#client/execution.ts";
+import type { TransportNote, Verdict } from "#client/work.ts";
 import type { RunEnd } from "#client/run.ts";
 import type { Work } from "#wire/attach.ts";
 import { shortNameOf } from "#wire/names.ts";
