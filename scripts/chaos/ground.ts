@@ -35,6 +35,8 @@ export class Ground {
     mkdirSync(this.paths.state, { mode: 0o700 });
     writeJsonFile(this.paths.clock, scaledFromNow(Date.now(), SCALE));
     await this.bringUp();
+    // A first start makes a repository once it is up.
+    while ((await this.access.fleet.residents()).residents.length === 0) await this.rests(REAL.lookEveryMs);
   }
 
   /** Starts a supervisor and waits until all that it keeps is up. */
